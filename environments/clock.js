@@ -1,0 +1,89 @@
+// The page's time. Nothing in the page moves unless the driver calls __ratchet.advance(ms), so what an
+// action leads to does not depend on how long anything took.
+(() => {
+  const EPOCH = Date.UTC(2024, 0, 15, 12);
+  const FRAME_MS = 16;
+  const SHORTEST_INTERVAL_MS = 4;
+  const RealDate = Date;
+  const timers = new Map();
+  let now = 0;
+  let nextId = 1;
+  let random = 0x2545f491;
+
+  const add = (callback, delay, every, args) => {
+    const run = typeof callback === 'function' ? () => callback(...args) : () => (0, eval)(callback);
+    timers.set(nextId, { id: nextId, run, due: now + delay, every });
+    return nextId++;
+  };
+  const clear = (id) => { timers.delete(id); };
+  const atLeast = (least, delay) => Math.max(least, Number(delay) || 0);
+
+  window.setTimeout = (callback, delay, ...args) => add(callback, atLeast(1, delay), null, args);
+  window.setInterval = (callback, delay, ...args) => {
+    const every = atLeast(SHORTEST_INTERVAL_MS, delay);
+    return add(callback, every, every, args);
+  };
+  window.requestAnimationFrame = (callback) =>
+    add(() => callback(now), FRAME_MS - (now % FRAME_MS), null, []);
+  window.requestIdleCallback = (callback) =>
+    add(() => callback({ didTimeout: false, timeRemaining: () => 0 }), 1, null, []);
+  for (const name of ['clearTimeout', 'clearInterval', 'cancelAnimationFrame', 'cancelIdleCallback']) {
+    window[name] = clear;
+  }
+
+  performance.now = () => now;
+  RealDate.now = () => EPOCH + now;
+  window.Date = new Proxy(RealDate, {
+    construct: (target, args, newTarget) =>
+      Reflect.construct(target, args.length ? args : [EPOCH + now], newTarget),
+    apply: () => new RealDate(EPOCH + now).toString(),
+  });
+  RealDate.prototype.constructor = window.Date;
+
+  Math.random = () => { // mulberry32: pages draw before they are seeded
+    random = (random + 0x6d2b79f5) | 0;
+    let bits = Math.imul(random ^ (random >>> 15), 1 | random);
+    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+    return ((bits ^ (bits >>> 14)) >>> 0) / 4294967296;
+  };
+
+  const earliest = () => {
+    let first = null;
+    for (const timer of timers.values()) {
+      if (first === null || timer.due < first.due) first = timer;
+    }
+    return first;
+  };
+
+  window.__ratchet = {
+    // Run what falls due in the next `ms` milliseconds.
+    async advance(ms) {
+      const end = now + ms;
+      for (let timer = earliest(); timer !== null && timer.due <= end; timer = earliest()) {
+        now = timer.due;
+        if (timer.every === null) timers.delete(timer.id);
+        else timer.due += timer.every;
+        try { timer.run(); } catch (error) { console.error(error); }
+        await null; // lets promises settle between timers, as a browser does
+      }
+      now = end;
+    },
+
+    // Wait for the pictures and fonts of the page, which load in real time.
+    async ready() {
+      const pictures = [...document.images].map((image) => image.decode().catch(() => null));
+      const urls = new Set();
+      for (const element of document.querySelectorAll('*')) {
+        const style = getComputedStyle(element);
+        const drawn = `${style.backgroundImage} ${style.content}`;
+        for (const [, url] of drawn.matchAll(/url\("(.*?)"\)/g)) urls.add(url);
+      }
+      for (const url of urls) {
+        const image = new Image();
+        image.src = url;
+        pictures.push(image.decode().catch(() => null));
+      }
+      await Promise.all([...pictures, document.fonts.ready]);
+    },
+  };
+})();

@@ -1,0 +1,172 @@
+// What a browser would draw outside the page (lists, pickers, dialogs) no screenshot shows: lists are drawn
+// in the page, pickers and dialogs do not open. Also peer connections, which stay shut, and scrolling.
+(() => {
+  const SCROLL_SHARE = 0.8; // of the visible height, a scroll action moves
+  const ROW_PX = 14;
+  const PICKERS = ['color', 'file', 'date', 'time', 'month', 'week', 'datetime-local']
+    .map((type) => `[type=${type}]`).join();
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(`
+    *, *::before, *::after {
+      transition: none !important; animation-duration: 0s !important; animation-delay: 0s !important;
+      scroll-behavior: auto !important; caret-animation: manual !important;
+    }
+    input::-webkit-calendar-picker-indicator { display: none !important; }
+    .ratchet-list {
+      position: fixed; z-index: 2147483647; box-sizing: border-box; overflow-x: hidden; overflow-y: auto;
+      margin: 0; padding: 0; border: 1px solid #767676; background: white; color: black; font: 10px Arial;
+    }
+    .ratchet-list > div {
+      height: ${ROW_PX}px; line-height: ${ROW_PX}px; padding: 0 3px; overflow: hidden; white-space: nowrap;
+      cursor: default;
+    }
+    .ratchet-list > div[aria-selected=true] { background: #1967d2; color: white; }
+  `);
+  document.adoptedStyleSheets.push(sheet);
+
+  window.alert = () => undefined;
+  window.confirm = () => true;
+  window.prompt = () => null;
+  window.print = () => undefined;
+  for (const kind of [HTMLInputElement, HTMLSelectElement]) kind.prototype.showPicker = () => undefined;
+
+  // Peer connections send to any address, past the rules that hold for everything else.
+  delete window.RTCPeerConnection;
+  delete window.webkitRTCPeerConnection;
+
+  let list = null;
+  let owner = null;
+
+  const close = () => {
+    list?.remove();
+    list = owner = null;
+  };
+
+  const open = (select) => {
+    close();
+    owner = select;
+    list = document.createElement('div');
+    list.className = 'ratchet-list';
+    [...select.options].forEach((option) => {
+      const row = document.createElement('div');
+      row.textContent = option.label;
+      row.setAttribute('role', 'option');
+      row.setAttribute('aria-selected', String(option.selected));
+      list.append(row);
+    });
+    place(select.getBoundingClientRect(), select.options.length * ROW_PX + 2);
+    document.body.append(list);
+    list.children[select.selectedIndex]?.scrollIntoView({ block: 'nearest' });
+  };
+
+  const place = (box, height) => {
+    const below = innerHeight - box.bottom;
+    const above = box.top > below && height > below;
+    const shown = Math.min(height, above ? box.top : below);
+    const top = above ? box.top - shown : box.bottom;
+    list.style.cssText = `left:${box.left}px;top:${top}px;width:${box.width}px;height:${shown}px`;
+  };
+
+  const choose = (index) => {
+    const select = owner;
+    close();
+    if (index < 0 || select.options[index].disabled || select.selectedIndex === index) return;
+    select.selectedIndex = index;
+    select.dispatchEvent(new Event('input', { bubbles: true }));
+    select.dispatchEvent(new Event('change', { bubbles: true }));
+  };
+
+  const dropDown = (node) => {
+    const select = node instanceof Element ? node.closest('select') : null;
+    return select && !select.disabled && !select.multiple && select.size <= 1 ? select : null;
+  };
+
+  const swallow = (event) => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+
+  addEventListener('mousedown', (event) => {
+    if (list?.contains(event.target)) {
+      swallow(event);
+      return;
+    }
+    const select = dropDown(event.target);
+    const again = select !== null && select === owner;
+    close();
+    if (select === null) return;
+    event.preventDefault();
+    select.focus();
+    if (!again) open(select);
+  }, true);
+  for (const name of ['mouseup', 'click']) {
+    addEventListener(name, (event) => {
+      if (!list?.contains(event.target)) return;
+      swallow(event);
+      if (name === 'click') choose([...list.children].indexOf(event.target));
+    }, true);
+  }
+  addEventListener('keydown', (event) => {
+    const select = dropDown(event.target);
+    if (select !== null && ['Enter', ' ', 'F4'].includes(event.key)) {
+      swallow(event);
+      if (owner === select) close();
+      else open(select);
+      return;
+    }
+    close();
+    if ([' ', 'F4'].includes(event.key) && event.target.matches?.(PICKERS)) event.preventDefault();
+  }, true);
+  addEventListener('click', (event) => {
+    if (event.target.matches?.('[type=color], [type=file]')) event.preventDefault();
+  }, true);
+
+  const isRoot = (element) => element === document.scrollingElement;
+  const overflows = (way) => /auto|scroll/.test(way);
+
+  const movable = (element, step) => {
+    const room = element.scrollHeight - element.clientHeight;
+    const scrolls = isRoot(element) || overflows(getComputedStyle(element).overflowY);
+    return scrolls && room > 0 && (step > 0 ? element.scrollTop < room : element.scrollTop > 0);
+  };
+
+  const area = (element) => element.clientWidth * element.clientHeight;
+
+  const scroller = (x, y, step) => {
+    for (let node = document.elementFromPoint(x, y); node !== null; node = node.parentElement) {
+      if (movable(node, step)) return node;
+    }
+    const all = [...document.querySelectorAll('*')].filter((element) => movable(element, step));
+    return all.reduce((best, one) => (best === null || area(one) > area(best) ? one : best), null);
+  };
+
+  const scrollBy = (element, step) => {
+    element.dispatchEvent(new WheelEvent('wheel', { deltaY: step, bubbles: true, cancelable: true }));
+    element.scrollTop += Math.round(step * element.clientHeight * SCROLL_SHARE);
+  };
+
+  // Scroll what lies under (x, y), else the largest thing that can move; step is -1 (up) or 1 (down).
+  __ratchet.scroll = (x, y, step) => {
+    const element = list !== null ? list : scroller(x, y, step);
+    if (element !== null) scrollBy(element, step);
+  };
+
+  // Whether (x, y) lies on a scrollbar; if so, page towards that end of it. A real press there would run on
+  // the browser's own clock.
+  __ratchet.pressScrollbar = (x, y) => {
+    const element = document.elementFromPoint(x, y);
+    if (element === null || element.clientWidth === 0) return false;
+    const root = isRoot(element);
+    const style = getComputedStyle(element);
+    const box = element.getBoundingClientRect();
+    const right = (root ? 0 : box.left) + element.clientLeft + element.clientWidth;
+    const bottom = (root ? 0 : box.top) + element.clientTop + element.clientHeight;
+    const endRight = root ? innerWidth : box.right - parseFloat(style.borderRightWidth);
+    const endBottom = root ? innerHeight : box.bottom - parseFloat(style.borderBottomWidth);
+    const onVertical = (root || overflows(style.overflowY)) && x >= right && x < endRight;
+    const onHorizontal = (root || overflows(style.overflowX)) && y >= bottom && y < endBottom;
+    if (!(onVertical || onHorizontal)) return false;
+    if (onVertical) scrollBy(element, y > bottom - element.clientHeight / 2 ? 1 : -1);
+    return true;
+  };
+})();

@@ -1,0 +1,183 @@
+"""The ``ratchet`` command. What is slow to import is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from environments.types import WorldError
+from tasks.errors import RatchetError, WorkspaceError
+
+NIGHTLY = "0 2 * * *"
+REFUSED, CRASHED, INTERRUPTED = 2, 1, 130
+
+app = typer.Typer(
+    name="ratchet",
+    help="Rounds of self-improvement for vision-language GUI agents.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Show the traceback of an error, and Prefect's own log.")
+]
+
+
+def main() -> None:
+    """Run the command line. Exit status 2: it said in one line what is wrong; 1: it broke; 130: interrupted."""
+    try:
+        app()
+    except (RatchetError, WorldError) as error:
+        if "--verbose" in sys.argv:
+            traceback.print_exc()
+        print(f"ratchet: {error}", file=sys.stderr)
+        sys.exit(REFUSED)
+    except KeyboardInterrupt:
+        print("ratchet: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+@app.callback()
+def workspace(verbose: Verbose = False) -> None:
+    """Work in the checkout around the current directory."""
+    from flows.servers import prepare
+
+    here = Path.cwd()
+    found = next((folder for folder in (here, *here.parents) if (folder / "dvc.yaml").exists()), None)
+    if found is None:
+        raise WorkspaceError(f"{here}: no dvc.yaml here or above; run this in a Ratchet checkout")
+    os.chdir(found)
+    prepare(verbose)
+
+
+@app.command("round")
+def make_rounds(
+    rounds: Annotated[int, typer.Option(min=1, help="How many, one after the other.")] = 1,
+) -> None:
+    """Make a round, or finish the one that was stopped."""
+    from flows.journal import Journal
+    from flows.servers import prefect_server
+    from tasks import versions
+
+    began = time.time()
+    versions.refuse_if_busy()
+    server = prefect_server()
+    if Journal.read() is None:
+        Journal.begin()
+    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+
+    import tasks.lineage  # noqa: F401  (slow to import: while the server starts)
+    from flows.round import STARTED, run_round
+
+    server.wait()
+    # Leaving a flow waits up to a second for its heartbeat, and of a server of our own nobody asks for one.
+    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None} if server.ours else {}):
+        for _ in range(rounds):
+            STARTED.set(began)
+            report = run_round()
+            print("\n".join(report.lines), flush=True)
+            began = time.time()
+
+
+@app.command()
+def stage(name: str) -> None:
+    """Run one stage of dvc.yaml in this process. DVC calls this; `dvc repro -s NAME` also keeps track."""
+    from flows.servers import die_with_parent
+    from tasks import versions
+    from tasks.stages import run
+
+    if "RATCHET_ROUND" in os.environ:
+        die_with_parent()
+    with versions.stage_lock(name):
+        try:
+            run(name)
+        except Exception as error:
+            refused = isinstance(error, RatchetError | WorldError)
+            with versions.log_of(name).open("a") as log:
+                log.write(f"ratchet: {error}\n" if refused else traceback.format_exc())
+            raise
+
+
+@app.command()
+def serve(cron: Annotated[str, typer.Option(help="When, in cron's words.")] = NIGHTLY) -> None:
+    """Make a round every night, for as long as this runs."""
+    from flows.servers import prefect_server
+
+    server = prefect_server(lasting=True)
+    from flows.round import run_round
+
+    server.wait()
+    print(f"rounds at {cron!r}; Prefect: {server.url}; ctrl-C ends it", flush=True)
+    run_round.serve(name="nightly", cron=cron, limit=1, print_starting_message=False)
+
+
+@app.command()
+def ui() -> None:
+    """Show this workspace in the MLflow and Prefect UIs, until ctrl-C."""
+    from flows.servers import mlflow_server, prefect_server
+
+    for name, server in {"MLflow": mlflow_server(), "Prefect": prefect_server(lasting=True)}.items():
+        server.wait()
+        print(f"{name}: {server.url}", flush=True)
+    print("ctrl-C stops both", flush=True)
+    signal.pause()
+
+
+@app.command()
+def lineage(x: str) -> None:
+    """Print what made X: a model version, an md5, a trajectory, a round or a Prefect flow run."""
+    from tasks.ancestry import describe
+
+    print(describe(x))
+
+
+@app.command()
+def status() -> None:
+    """Say which round comes or is unfinished, and how the last one ended."""
+    from flows.report import status as lines
+
+    print("\n".join(lines()))
+
+
+@app.command()
+def push() -> None:
+    """Copy the data of every round to the DVC remote."""
+    from tasks import versions
+
+    print(f"{versions.push(every_round=True)} files sent")
+
+
+@app.command()
+def pull() -> None:
+    """Fetch the data of the commit checked out."""
+    from tasks import versions
+
+    print(f"{versions.pull()} files fetched")
+
+
+@app.command()
+def reproduce(tag: str) -> None:
+    """Make a tagged round again from its code, data and params, and compare every output."""
+    from tasks import versions
+
+    made = versions.remake(tag)
+    for one in made.outs:
+        print(
+            f"{one.stage}: {one.path}: {one.tagged[0]} ({one.tagged[1]} B) -> {one.remade[0]} ({one.remade[1]} B)"
+        )
+    for metric, (then, now) in made.metrics.items():
+        print(f"{metric}: {then} -> {now}")
+    print(f"{tag}: " + (f"{len(made.outs)} outputs differ" if made.outs else "every output is the same"))
+    if made.outs:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    main()

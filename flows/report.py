@@ -1,0 +1,107 @@
+"""What a round says to people: its commit messages, its page in Prefect, its last lines, and ``ratchet status``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flows.journal import Journal
+from tasks import versions
+from tasks.errors import WorkspaceError
+from tasks.files import ROUND, read_json
+
+Decision = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A finished round. ``overhead`` has wall_s, stages_s, overhead_s and overhead_percent of the wall time."""
+
+    number: int
+    commit: str
+    decision: Decision
+    overhead: dict[str, float]
+
+    @property
+    def lines(self) -> list[str]:
+        """The last lines of ``ratchet round``."""
+        tag, cost = versions.tag_of(self.number), self.overhead
+        before = f"`dvc metrics diff {versions.tag_of(self.number - 1)} {tag}`, " if self.number > 1 else ""
+        return [
+            *verdicts(self.decision),
+            f"{tag}: commit {self.commit[:8]}, {cost['wall_s']:.0f} s, {cost['overhead_percent']:.1f}% outside the stages",
+            f"next: `ratchet lineage {tag}`, {before}`ratchet ui`, or another `ratchet round`",
+        ]
+
+    @property
+    def markdown(self) -> str:
+        """The page in Prefect."""
+        rows = "\n".join(f"- {line}" for line in verdicts(self.decision))
+        return f"# {versions.tag_of(self.number)}\n\n{rows}\n\nCommit `{self.commit}`. " + " ".join(
+            self.lines[-2:]
+        )
+
+
+def verdicts(decision: Decision) -> list[str]:
+    """A line a model: success before and after, where known, and why it was promoted or not."""
+    return [f"{model}: {_change(verdict)}{verdict['reason']}" for model, verdict in decision.items()]
+
+
+def headline(number: int, decision: Decision) -> str:
+    """The first line of a round's commit."""
+    promoted = [model for model, verdict in decision.items() if verdict["promoted"]]
+    return f"Round {number}: " + (f"{' and '.join(promoted)} promoted" if promoted else "champions kept")
+
+
+def round_message(number: int, decision: Decision) -> str:
+    """The message of the commit that holds what a round made."""
+    return "\n\n".join([headline(number, decision), "\n".join(verdicts(decision))])
+
+
+def promotion_message(number: int, decision: Decision) -> str:
+    """The message of the commit that moves the state."""
+    title = f"State of round {number + 1}: {headline(number, decision).partition(': ')[2]} in round {number}"
+    return "\n\n".join([title, "\n".join(verdicts(decision))])
+
+
+def read_decision() -> Decision:
+    """What the round decided.
+
+    Raises:
+        WorkspaceError: the file is not there or is no decision.
+    """
+    path = ROUND / "decision.json"
+    try:
+        decision = read_json(path)
+        return {
+            model: {**decision[model], "reason": str(decision[model]["reason"])}
+            for model in ("agent", "reward")
+        }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WorkspaceError(f"{path}: no decision ({error!r}); make it with `dvc repro decide`") from error
+
+
+def status() -> list[str]:
+    """The round to come or under way, and how the last one ended."""
+    journal = Journal.read()
+    number = journal.round if journal else versions.round_number()
+    lines = [
+        f"{versions.tag_of(number)}: "
+        + (_where(journal) if journal else "to come; start it with `ratchet round`")
+    ]
+    if not journal and (ROUND / "decision.json").exists():
+        lines += [f"last: {line}" for line in verdicts(read_decision())]
+    return lines
+
+
+def _where(journal: Journal) -> str:
+    finished = ", ".join([*journal.stages, *journal.done]) or "nothing yet"
+    return f"unfinished; done: {finished}; `ratchet round` goes on with it"
+
+
+def _change(verdict: Mapping[str, Any]) -> str:
+    rates = [verdict.get(model, {}).get("rate") for model in ("champion", "challenger")]
+    if None in rates:
+        return ""
+    return f"{rates[0]:.3f} -> {rates[1] if verdict['promoted'] else rates[0]:.3f}, "

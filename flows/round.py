@@ -1,0 +1,189 @@
+"""The ``round`` flow: Prefect walks the stages of ``dvc.yaml``; then git, DVC and MLflow keep what they made."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from prefect import flow, get_run_logger, task
+from prefect.artifacts import create_markdown_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.runtime import flow_run, task_run
+
+from flows import report
+from flows.follow import follow
+from flows.journal import Journal
+from flows.report import Report
+from tasks import versions
+from tasks.errors import RatchetError, WorkspaceError
+from tasks.files import ROUND, SEED, STATE
+
+STARTED: ContextVar[float | None] = ContextVar("STARTED", default=None)
+PUSH_TRIES, PUSH_AGAIN_S = 2, 10
+
+
+def name_of_run() -> str:
+    """How Prefect shows this run: the tag that the round will have."""
+    journal = Journal.read()
+    return versions.tag_of(journal.round if journal else versions.round_number())
+
+
+@flow(name="round", flow_run_name=name_of_run, persist_result=False)
+def run_round(retries: int = 1) -> Report:
+    """Make one round, or finish the one that was stopped.
+
+    Args:
+        retries: how often a stage is run again that ended in a way it did not foresee.
+
+    Raises:
+        BusyError: another round is at work in this workspace.
+        WorkspaceError: git, DVC or the remote is not as a round needs it.
+        StageError: a stage failed; the next round goes on from it.
+    """
+    with versions.round_lock(flow_run.name):
+        stopped = Journal.read()
+        journal = stopped or Journal.begin()
+        journal.start_clock(STARTED.get() or time.time())
+        if stopped:
+            versions.mend()
+        return _Round(journal, retries).run()
+
+
+class _Round:
+    """A round under way."""
+
+    def __init__(self, journal: Journal, retries: int) -> None:
+        self.journal, self.retries = journal, retries
+        self.at = "begin"
+
+    def run(self) -> Report:
+        from tasks import lineage
+
+        journal = self.journal
+        os.environ["RATCHET_ROUND"] = versions.tag_of(journal.round)  # so that a stage dies with this process
+        journal.flow_run = flow_run.id or ""
+        journal.mlflow_run = lineage.begin_round(journal.round, self._tags(), run_id=journal.mlflow_run)
+        journal.save()
+        try:
+            if journal.founding:
+                self._found()
+            self._walk(seed=False)
+            return self._keep()
+        except RatchetError as error:
+            lineage.fail_round(journal.mlflow_run, self.at, str(error))
+            raise
+
+    def _found(self) -> None:
+        """The seed, once: what no round has made yet is the state of the first."""
+        self._walk(seed=True)
+        self._step("promote the seed", lambda: _promote(SEED / STATE.name))
+        message = "Found the first state"
+        self._step("commit the seed", lambda: versions.commit_found(message, self.journal.head))
+
+    def _walk(self, seed: bool) -> None:
+        """The stages in order. Once all are made they are not looked at again: promotion changes their inputs."""
+        stages = [stage for stage in versions.stages() if stage.seed is seed]
+        last = f"all {'seed' if seed else 'round'} stages"
+        if last not in self.journal.done:
+            for position, stage in enumerate(stages, 1):
+                _say(f"{versions.tag_of(self.journal.round)}  {stage.name}  ({position} of {len(stages)})")
+                self._make(stage.name)
+            self.journal.once(last, lambda: str(len(stages)))
+
+    def _make(self, name: str) -> None:
+        from tasks import lineage
+
+        self.at = name
+        seconds = _as_task(name, self.retries)(_reproduce)(name)
+        if seconds is not None or name not in self.journal.stages:
+            # Up to date and not in the journal: killed before it got there, or nothing it reads has changed.
+            lineage.log_stage(
+                str(self.journal.mlflow_run),
+                versions.stage_record(name),
+                seconds or 0.0,
+                {"ran": str(seconds is not None)},
+            )
+            self.journal.stages[name] = self.journal.stages.get(name, 0.0) + (seconds or 0.0)
+            self.journal.save()
+
+    def _keep(self) -> Report:
+        """The commit and tag, the next state, the remote, and the end of the round in MLflow and Prefect."""
+        from tasks import lineage
+
+        number, since, decision = self.journal.round, self.journal.head, report.read_decision()
+        message = report.round_message(number, decision)
+        commit = self._step("commit", lambda: versions.commit_round(number, message, since))
+        self._step("promote", lambda: _promote(ROUND / STATE.name))
+        moved = report.promotion_message(number, decision)
+        self._step("commit the state", lambda: versions.commit_promotion(number, moved, since))
+        self._step("push", lambda: str(versions.push()), PUSH_TRIES, PUSH_AGAIN_S)
+        made = Report(number, commit, decision, self._overhead())
+        self._step("page", lambda: str(create_markdown_artifact(made.markdown, key="decision")))
+        lineage.end_round(str(self.journal.mlflow_run), number, commit, decision, made.overhead)
+        self.journal.close()
+        return made
+
+    def _step(self, name: str, action: Callable[[], str], retries: int = 0, delay_s: int = 0) -> str:
+        self.at = name
+        return self.journal.once(name, lambda: str(_as_task(name, retries, delay_s)(action)()))
+
+    def _overhead(self) -> dict[str, float]:
+        self.journal.save()
+        wall, stages = self.journal.spent_s, sum(self.journal.stages.values())
+        return {
+            "wall_s": wall,
+            "stages_s": stages,
+            "overhead_s": wall - stages,
+            "overhead_percent": 100 * (wall - stages) / wall,
+        }
+
+    def _tags(self) -> dict[str, str]:
+        others = versions.others_dirty()
+        if others:
+            _say(f"not committed, so the tag will not carry it: {' '.join(others)}")
+        return {
+            "git.commit": versions.head(),
+            "git.dirty": " ".join(others)[:500],
+            "prefect.flow_run_id": flow_run.id or "",
+            "prefect.flow_run_name": flow_run.name or "",
+            "host": socket.gethostname(),
+        }
+
+
+def _reproduce(name: str) -> float | None:
+    if task_run.run_count > 1:
+        _say(f"{name}: attempt {task_run.run_count}")
+    with follow(versions.log_of(name)):
+        return versions.reproduce(name)
+
+
+def _promote(source: Any) -> str:
+    versions.promote(source)
+    return str(source)
+
+
+def _as_task(name: str, retries: int, delay_s: int = 0) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return task(
+        name=name,
+        task_run_name=name,
+        retries=retries,
+        retry_delay_seconds=delay_s,
+        retry_condition_fn=_worth_another_try,
+        cache_policy=NO_CACHE,
+        persist_result=False,
+    )
+
+
+def _worth_another_try(_task: object, _run: object, state: Any) -> bool:
+    """A stage that crashed, or a remote that did not answer; what a person must mend is not tried again."""
+    return isinstance(state.data, versions.StageCrash | WorkspaceError)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+    get_run_logger().info(line)

@@ -1,0 +1,145 @@
+"""Prefect's environment, and the servers that commands start for as long as they run."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+
+from tasks.errors import WorkspaceError
+from tasks.files import WORK
+
+PREFECT_PORT, MLFLOW_PORT = 4200, 5000
+START_LIMIT_S, LOOK_EVERY_S = 120, 0.05
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server: its address, and where it is ours its process and log."""
+
+    url: str
+    health: str
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def ours(self) -> bool:
+        """Whether this process started it."""
+        return self.process is not None
+
+    def wait(self) -> None:
+        """Wait until it answers; one that is not ours must do so at once.
+
+        Raises:
+            WorkspaceError: it does not.
+        """
+        deadline = time.monotonic() + (START_LIMIT_S if self.ours else 0)
+        while not _answers(self.health):
+            if time.monotonic() > deadline or (self.process and self.process.poll() is not None):
+                cure = (
+                    f"its log is in {WORK / 'logs'}"
+                    if self.ours
+                    else "start it, or unset the variable that names it"
+                )
+                raise WorkspaceError(f"{self.url}: the server does not answer; {cure}")
+            time.sleep(LOOK_EVERY_S)
+
+
+def prepare(verbose: bool = False) -> None:
+    """Set what Prefect reads when it is imported. What the user has set stays.
+
+    Prefect's state is kept under the checkout, and its own words go to its log alone: the terminal has ours.
+    """
+    defaults = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    if not verbose:
+        defaults["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
+    if not {"PREFECT_API_URL", "PREFECT_HOME"} & set(os.environ):
+        defaults["PREFECT_HOME"] = str(WORK.absolute() / "prefect")
+    for key, value in defaults.items():
+        os.environ.setdefault(key, value)
+
+
+def prefect_server(lasting: bool = False) -> Server:
+    """The Prefect server that ``PREFECT_API_URL`` names, or one of our own until this process ends.
+
+    It may still be starting: import what is slow, then :meth:`Server.wait`. Prefect must not be imported before.
+    A ``lasting`` one has a UI and starts scheduled runs.
+    """
+    if url := os.environ.get("PREFECT_API_URL"):
+        return Server(url, f"{url}/health")
+    port = _free_port(PREFECT_PORT if lasting else 0)
+    command = ["prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--analytics-off"]
+    command += [] if lasting else ["--no-ui", "--no-scheduler", "--no-late-runs"]
+    address = f"http://127.0.0.1:{port}"
+    os.environ["PREFECT_API_URL"] = f"{address}/api"
+    return Server(address, f"{address}/api/health", _start(command, "prefect", {}))
+
+
+def mlflow_server() -> Server:
+    """The MLflow server that ``MLFLOW_TRACKING_URI`` names, or one over this workspace until this process ends."""
+    if url := os.environ.get("MLFLOW_TRACKING_URI"):
+        return Server(url, f"{url}/health")
+    port = _free_port(MLFLOW_PORT)
+    store = f"sqlite:///{WORK.absolute() / 'mlflow.db'}"
+    command = ["mlflow", "server", "--backend-store-uri", store, "--host", "127.0.0.1", "--port", str(port)]
+    # One process to serve one person; its job runner would outlive it.
+    settings = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    address = f"http://127.0.0.1:{port}"
+    return Server(address, f"{address}/health", _start([*command, "--workers", "1"], "mlflow", settings))
+
+
+def _start(module: list[str], log: str, settings: dict[str, str]) -> subprocess.Popen[bytes]:
+    path = WORK / "logs" / f"{log}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *module],
+            env={**os.environ, **settings},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # ctrl-C is ours to handle
+            preexec_fn=die_with_parent,  # noqa: PLW1509 (no thread of ours runs yet)
+        )
+    # At exit, not before: Prefect sends the last logs and events when the interpreter ends its threads.
+    atexit.register(_stop, process)
+    return process
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGTERM)
+    process.wait()
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process when the one that started it dies, even by kill -9 (Linux)."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _free_port(wanted: int) -> int:
+    """The wanted port, or any where that one is taken."""
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(url: str) -> bool:
+    try:
+        urllib.request.urlopen(url, timeout=5).close()
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True

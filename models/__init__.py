@@ -1,0 +1,1 @@
+"""The agent and the reward model: prompts, inference, training. Code only; weights live in data/."""

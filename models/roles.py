@@ -1,0 +1,83 @@
+"""The two models of a round, as the search sees them: one proposes actions, the other scores them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from environments.types import Action, ActionError, Candidate, Kind, Observation
+from models.inference import sample, score
+from models.network import Network, load_base, with_adapter
+from models.prompts import Context
+
+
+class Agent:
+    """Proposes actions."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[list[Candidate]]:
+        """Sampled actions for each context, duplicates merged, most frequent first; greedy at temperature 0.
+
+        ``seed`` names the draw: the same name gives the same samples. Answers that are no action are left out,
+        so a list may be empty.
+        """
+        answers = sample(self._network, contexts, samples, temperature, _generator(seed) if temperature else None)
+        return [merge(texts, context.observation) for texts, context in zip(answers, contexts, strict=True)]
+
+
+class RewardModel:
+    """Scores actions."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+
+    def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
+        """The reward of each candidate action of each context, 0..1; of ``complete``, the outcome reward."""
+        return score(self._network, contexts, [[str(action) for action in candidates] for candidates in actions])
+
+
+def load(base: str, adapter: Path, dtype: str, screenshots: int) -> Network:
+    """A network ready to run: the base with an adapter merged into it."""
+    return with_adapter(load_base(base, dtype, screenshots), adapter)
+
+
+def merge(answers: Sequence[str], observation: Observation) -> list[Candidate]:
+    """Candidates from answers: clicks on the same element are one candidate, named by its most frequent wording.
+
+    What is no action, and a click beside the screen, is left out.
+    """
+    counts: dict[Action, int] = {}
+    for answer in answers:
+        try:
+            action = Action.parse(answer)
+        except ActionError:
+            continue
+        if action.point is not None and not observation.shows(action.point):
+            continue
+        counts[action] = counts.get(action, 0) + 1
+    merged: dict[object, Candidate] = {}
+    for action, count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))):
+        key = _effect(action, observation)
+        first = merged.get(key)
+        merged[key] = Candidate(first.action, first.count + count) if first else Candidate(action, count)
+    return sorted(merged.values(), key=lambda item: (-item.count, str(item.action)))
+
+
+def _effect(action: Action, observation: Observation) -> object:
+    """What an action does here: two actions with the same effect are the same candidate."""
+    if action.kind is not Kind.CLICK or action.point is None:
+        return action
+    hit = [place for place, element in enumerate(observation.elements) if element.contains(action.point)]
+    return (Kind.CLICK, tuple(hit) or action.point)
+
+
+def _generator(seed: str) -> torch.Generator:
+    number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big") >> 1
+    return torch.Generator().manual_seed(number)

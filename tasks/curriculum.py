@@ -1,0 +1,110 @@
+"""What past rounds showed of each goal, and from it how many instances each gets.
+
+``curriculum.json`` is part of the state:
+``{"round": 3, "goals": {"click-button": {"tried": 5, "solved": 4}}}``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Self
+
+from environments.types import Goal
+from tasks.errors import RecordError
+from tasks.files import read_json, write_json
+
+OPENS_FROM = Fraction(1, 2)  # share of a tier's instances solved from which the next tier opens
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Goal instances tried and solved; evidence of earlier rounds counts half with each round that passes."""
+
+    tried: int = 0
+    solved: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Curriculum:
+    """``round`` is the number of the round that this state starts; ``goals`` the evidence by goal id."""
+
+    round: int
+    goals: Mapping[str, Tally]
+
+    @classmethod
+    def first(cls, goals: Iterable[str]) -> Self:
+        """The curriculum of a found state: round 1, nothing tried."""
+        return cls(1, {goal: Tally() for goal in goals})
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read ``curriculum.json``. Raises RecordError when it is missing or not a curriculum."""
+        try:
+            record = read_json(path)
+            return cls(record["round"], {goal: Tally(**tally) for goal, tally in record["goals"].items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RecordError(
+                f"{path}: not a curriculum ({error}); fetch it with `ratchet pull` or run `dvc repro found`"
+            ) from error
+
+    def write(self, path: Path) -> None:
+        """Write ``curriculum.json``."""
+        goals = {goal: {"tried": tally.tried, "solved": tally.solved} for goal, tally in self.goals.items()}
+        write_json(path, {"round": self.round, "goals": goals})
+
+    def next(self, results: Iterable[tuple[str, bool]]) -> Curriculum:
+        """The curriculum after a round.
+
+        ``results`` has one (goal id, solved) for each instance tried. What was known before counts half,
+        so that the rates follow the agent of today and not its average over all rounds.
+        """
+        tried: Counter[str] = Counter()
+        solved: Counter[str] = Counter()
+        for goal, success in results:
+            tried[goal] += 1
+            solved[goal] += success
+        known = dict.fromkeys([*self.goals, *tried])
+        old = {goal: self.goals.get(goal, Tally()) for goal in known}
+        goals = {g: Tally(old[g].tried // 2 + tried[g], old[g].solved // 2 + solved[g]) for g in known}
+        return Curriculum(self.round + 1, goals)
+
+    def apportion(self, goals: Mapping[str, Goal], total: int) -> dict[str, int]:
+        """How many of ``total`` instances each goal gets: one each, the rest to open tiers by :meth:`weight`.
+
+        Exact shares are rounded by largest remainder (Hamilton), ties in the order of the goals, so the same
+        evidence always gives the same counts. ``total`` is at least the number of goals.
+        """
+        tiers = self.open_tiers(goals.values())
+        weights = {goal.id: self.weight(goal.id) for goal in goals.values() if goal.tier in tiers}
+        spare = total - len(goals)
+        shares = {goal: spare * weight / sum(weights.values()) for goal, weight in weights.items()}
+        extra = {goal: math.floor(share) for goal, share in shares.items()}
+        left = spare - sum(extra.values())
+        for goal in sorted(shares, key=lambda goal: extra[goal] - shares[goal])[:left]:
+            extra[goal] += 1
+        return {goal: 1 + extra.get(goal, 0) for goal in goals}
+
+    def weight(self, goal: str) -> Fraction:
+        """The goal's failure rate under a uniform prior (Laplace's rule): (failed + 1) / (tried + 2)."""
+        tally = self.goals.get(goal, Tally())
+        return Fraction(tally.tried - tally.solved + 1, tally.tried + 2)
+
+    def open_tiers(self, goals: Iterable[Goal]) -> set[int]:
+        """The tiers whose goals get more than one instance.
+
+        The lowest is always open; another one when the tier below it is solved from :data:`OPENS_FROM` on,
+        or was never tried (a first round knows nothing, so all are open).
+        """
+        tallies: dict[int, Tally] = {}
+        for goal in goals:
+            pooled, own = tallies.get(goal.tier, Tally()), self.goals.get(goal.id, Tally())
+            tallies[goal.tier] = Tally(pooled.tried + own.tried, pooled.solved + own.solved)
+        tiers = sorted(tallies)
+        ready = {tier for tier, tally in tallies.items() if tally.solved >= OPENS_FROM * tally.tried}
+        return {*tiers[:1], *(tier for below, tier in pairwise(tiers) if below in ready)}

@@ -1,0 +1,101 @@
+"""Stage ``decide``: agent and reward model, each promoted by a paired test; the next state.
+
+Both are judged on the same cases, champion against challenger, so that how hard a case is cancels out. The
+reward model's judgements of one trajectory are related, and the test counts each as a case of its own: its
+p-value is somewhat too small where judgements of the same trajectory agree.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from environments.types import Instance
+from tasks.acceptance import rejection
+from tasks.curriculum import Curriculum
+from tasks.errors import RecordError
+from tasks.files import ROUND, STATE, read_json, write_json, write_whole
+from tasks.metrics import MODELS, Judgement, Verdict, correct, success
+from tasks.params import Params
+from tasks.records import Trajectory, read_trajectories
+from tasks.statistics import paired_test
+
+
+def run(params: Params) -> None:
+    """Write ``data/round/state/`` (the state of the next round) and ``data/round/decision.json``.
+
+    Raises:
+        RecordError: when the corpus already has this round, or a record cannot be read.
+    """
+    evaluation = ROUND / "evaluation"
+    episodes, judgements = (read_json(evaluation / name) for name in ("episodes.json", "judgements.json"))
+    decision = decide(episodes, judgements, params.decide.alpha)
+    found = Curriculum.read(STATE / "curriculum.json")
+    curriculum = found.next(solved(read_trajectories(ROUND / "scored"), params.filter.accept))
+    write_whole(ROUND / "state", lambda aside: _write_state(aside, decision, found.round, curriculum))
+    write_json(ROUND / "decision.json", decision)
+
+
+def decide(episodes: Sequence[Verdict], judgements: Sequence[Judgement], alpha: float) -> dict[str, Any]:
+    """The content of ``decision.json``: for each model whether it is promoted, why, and the figures."""
+    agents = {model: [episode[model] for episode in episodes] for model in MODELS}
+    rewards = {model: [correct(judgement, model) for judgement in judgements] for model in MODELS}
+    return {
+        "agent": _promote(agents["champion"], agents["challenger"], alpha, "held-out goal instances solved"),
+        "reward": _promote(rewards["champion"], rewards["challenger"], alpha, "judgements right"),
+    }
+
+
+def solved(trajectories: Sequence[Trajectory], accept: float) -> list[tuple[str, bool]]:
+    """(goal id, solved) of each goal instance tried: solved when some path counts as solved.
+
+    An instance without a scored path (its world crashed) says nothing about the agent and is left out.
+    """
+    found: dict[Instance, bool] = {}
+    for trajectory in trajectories:
+        instance = trajectory.episode.instance
+        if trajectory.episode.outcome is not None:
+            found[instance] = found.get(instance, False) or rejection(trajectory, accept) is None
+    return [(instance.goal.id, success) for instance, success in found.items()]
+
+
+def _promote(champion: Sequence[bool], challenger: Sequence[bool], alpha: float, what: str) -> dict[str, Any]:
+    test = paired_test(champion, challenger)
+    promoted = test.p_value <= alpha
+    reason = (
+        f"{'promoted' if promoted else 'not promoted'}: {sum(challenger)} of {len(challenger)} {what}, "
+        f"the champion {sum(champion)} ({test.wins} won, {test.losses} lost, {test.ties} tied); "
+        f"p = {test.p_value:.4f} is {'at most' if promoted else 'above'} alpha = {alpha}"
+    )
+    return {
+        "promoted": promoted,
+        "reason": reason,
+        "champion": success(champion),
+        "challenger": success(challenger),
+        "wins": test.wins,
+        "losses": test.losses,
+        "ties": test.ties,
+        "p_value": test.p_value,
+        "alpha": alpha,
+    }
+
+
+def _write_state(folder: Path, decision: dict[str, Any], number: int, curriculum: Curriculum) -> None:
+    folder.mkdir()
+    for model in ("agent", "reward"):
+        _copy((ROUND if decision[model]["promoted"] else STATE) / model, folder / model)
+    _copy(STATE / "corpus", folder / "corpus")
+    rows = f"round-{number:04d}"
+    if (folder / "corpus" / rows).exists():
+        raise RecordError(
+            f"{STATE / 'corpus' / rows}: already there, and round {number} adds it; run `dvc checkout`"
+        )
+    _copy(ROUND / "rows", folder / "corpus" / rows)
+    curriculum.write(folder / "curriculum.json")
+
+
+def _copy(source: Path, target: Path) -> None:
+    # Contents alone: what DVC checks out may be read-only or a link.
+    shutil.copytree(source, target, copy_function=shutil.copyfile)

@@ -1,0 +1,40 @@
+"""The errors people see, by boundary. The command line prints one line and exits with 2.
+
+RatchetError
+ +-- ParamsError      params.yaml or a goal file breaks a rule
+ +-- RecordError      a shard, row or checkpoint cannot be read
+ +-- GateError        a data gate failed
+ +-- WorkspaceError   git, DVC or the remote is not as a round needs it
+ +-- BusyError        another round holds the workspace
+ +-- StageError       a stage ended with an error
+"""
+
+from __future__ import annotations
+
+
+class RatchetError(Exception):
+    """Base of every error with a message for a person: the thing, the value, the rule, the next command."""
+
+
+class ParamsError(RatchetError, ValueError):
+    """``params.yaml`` or a goal file breaks a rule."""
+
+
+class RecordError(RatchetError, ValueError):
+    """A shard, a row or a checkpoint cannot be read."""
+
+
+class GateError(RatchetError):
+    """A data gate failed; the message names the rows."""
+
+
+class WorkspaceError(RatchetError):
+    """git, DVC or the remote is not as a round needs it."""
+
+
+class BusyError(RatchetError):
+    """Another round holds the workspace."""
+
+
+class StageError(RatchetError):
+    """A stage ended with an error; its log says more."""

@@ -1,0 +1,184 @@
+"""Stage evaluate: champions and challengers on held-out goal instances, the agents judged by the world itself.
+
+The reward models judge labelled actions: held-out pairs made from oracle episodes by the same rules as training
+rows, and live steps and outcomes of the challenger agent. Here alone is the world's verdict read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from environments.oracles import next_action, pages
+from environments.registry import load_goals, open_world
+from environments.types import Action, Episode, Goal, Instance, Kind
+from models.prompts import Context, context_at
+from tasks.base import location
+from tasks.curriculum import Curriculum
+from tasks.demonstrate import demonstrate
+from tasks.files import ROUND, STATE, digest, write_json, write_whole
+from tasks.metrics import Judgement, Verdict, summarise, write_plots
+from tasks.params import Params
+from tasks.records import Origin, Trajectory, write_trajectories
+from tasks.reward_data import reward_rows
+from tasks.reward_data.rule import agrees
+from tasks.rollout import greedy
+from tasks.search import COMPLETE
+from tasks.stages import scratch
+from tasks.workers import JSON, TRAJECTORIES, Crew, spread
+
+SEEDS_A_ROUND = 1000
+MODELS = {"champion": STATE, "challenger": ROUND}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An action in a context, whether it is right, and what :class:`Judgement` says of it but the scores."""
+
+    context: Context
+    action: Action
+    about: dict[str, Any]
+
+
+def run(params: Params) -> None:
+    """Evaluate all four models. Writes ``data/round/evaluation``, ``metrics.json`` and ``plots``."""
+    goals = load_goals(Path(params.goals))
+    number = Curriculum.read(STATE / "curriculum.json").round
+    first = params.evaluate.first_seed + SEEDS_A_ROUND * number
+    instances = {goal.id: [Instance(goal, first + n) for n in range(params.evaluate.per_goal)] for goal in goals.values()}
+    kept = scratch("evaluate")
+    crew = Crew(make_player, (params, number), params.numerics.threads)
+    units = [(f"{name}-{goal}", (name, chosen)) for goal, chosen in instances.items() for name in MODELS]
+    episodes = spread("evaluate agents", crew, units, kept, TRAJECTORIES)
+    questions = ask(episodes, list(goals.values()), first, params)
+    crew = Crew(make_judge, (params,), params.numerics.threads)
+    chunks = [questions[at : at + 32] for at in range(0, len(questions), 32)]
+    judged = spread("evaluate reward models", crew, [(f"judged-{n}.json", c) for n, c in enumerate(chunks)], kept, JSON)
+    _write(episodes, judged)
+
+
+def make_player(params: Params, number: int) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:
+    """What plays one goal's held-out instances with one of the two agents."""
+    from models.roles import Agent, load
+
+    settings = (params.numerics.dtype, params.prompt.screenshots)
+    agents = {name: Agent(load(location(), folder / "agent", *settings)) for name, folder in MODELS.items()}
+    hashes = {name: digest(folder / "agent") for name, folder in MODELS.items()}
+
+    def play(unit: tuple[str, Sequence[Instance]]) -> list[Trajectory]:
+        name, instances = unit
+        return [
+            Trajectory(
+                f"round-{number:04d}/{episode.instance.name}/{name}",
+                number,
+                Origin.EVALUATION,
+                episode,
+                agent=hashes[name],
+                verdict=verdict,
+            )
+            for episode, verdict in greedy(agents[name], instances)
+        ]
+
+    return play
+
+
+def make_judge(params: Params) -> Callable[[Sequence[Question]], list[dict[str, Any]]]:
+    """What scores questions with both reward models."""
+    from models.roles import RewardModel, load
+
+    settings = (params.numerics.dtype, params.prompt.screenshots)
+    judges = {name: RewardModel(load(location(), folder / "reward", *settings)) for name, folder in MODELS.items()}
+
+    def judge(questions: Sequence[Question]) -> list[dict[str, Any]]:
+        grouped: dict[Context, list[Question]] = {}
+        for question in questions:
+            grouped.setdefault(question.context, []).append(question)
+        answered = [{**question.about} for group in grouped.values() for question in group]
+        for name, model in judges.items():
+            scores: list[float] = []
+            for context, group in grouped.items():
+                scores += model.score([context], [[question.action for question in group]])[0]
+            for judgement, score in zip(answered, scores, strict=True):
+                judgement[name] = score
+        return answered
+
+    return judge
+
+
+def ask(episodes: Sequence[Trajectory], goals: Sequence[Goal], first_seed: int, params: Params) -> list[Question]:
+    """The questions put to both reward models, those of one context side by side."""
+    questions = _pairs(goals, first_seed, params)
+    for trajectory in episodes:
+        if trajectory.id.endswith("/challenger") and trajectory.episode.last.screenshot:
+            questions += _live(trajectory)
+    return questions
+
+
+def _pairs(goals: Sequence[Goal], first_seed: int, params: Params) -> list[Question]:
+    """Held-out pairs: rows of oracle episodes on held-out instances, made by the generators of training rows."""
+    demonstrations: dict[str, Trajectory] = {}
+    for goal in goals:
+        with closing(open_world(goal.world)) as world:
+            for n in range(params.evaluate.pairs_per_goal if goal.page in pages() else 0):
+                episode = demonstrate(world, Instance(goal, first_seed + SEEDS_A_ROUND // 2 + n))
+                if world.verdict():
+                    name = f"held-out/{episode.instance.name}/0"
+                    demonstrations[name] = Trajectory(name, 0, Origin.DEMONSTRATION, episode)
+    negatives = params.filter.max_negatives
+    rows = reward_rows(list(demonstrations.values()), accept=0.0, max_negatives=negatives, seed=params.seed)
+    questions = []
+    for row in sorted(rows, key=lambda row: (row.trajectory, row.step, row.instruction)):
+        episode = demonstrations[row.trajectory].episode
+        action = Action.parse(row.action)
+        questions.append(_question(row.id, episode, row.step, action, row.label, "pairs", row.instruction))
+    return questions
+
+
+def _live(trajectory: Trajectory) -> list[Question]:
+    """Outcome, by the world's verdict; and steps, by the oracle, up to the first it would not have taken."""
+    episode = trajectory.episode
+    end = len(episode.acts)
+    verdict = bool(trajectory.verdict)
+    questions = [_question(f"{trajectory.id}#{end}", episode, end, COMPLETE, verdict, "live")]
+    if episode.instance.goal.page not in pages():
+        return questions
+    taken: list[Action] = []
+    for place, step in enumerate(episode.acts):
+        right = next_action(episode.instance.goal.page, episode.instruction, step.observation, taken)
+        same = agrees(step.action, right, step.observation)
+        questions.append(_question(f"{trajectory.id}#{place}", episode, place, step.action, same, "live"))
+        if not same:
+            break
+        taken.append(step.action)
+    return questions
+
+
+def _question(
+    name: str, episode: Episode, place: int, action: Action, label: bool, source: str, instruction: str | None = None
+) -> Question:
+    screen = episode.acts[place].observation if place < len(episode.acts) else episode.last
+    context = context_at(instruction or episode.instruction, episode.acts[:place], screen)
+    query = "outcome" if action.kind is Kind.COMPLETE else "step"
+    about = {"id": name, "query": query, "source": source, "kind": action.kind.value, "label": label}
+    return Question(context, action, about)
+
+
+def _write(episodes: Sequence[Trajectory], judged: Sequence[Judgement]) -> None:
+    verdicts: dict[str, Verdict] = {}
+    for trajectory in episodes:
+        instance, name = trajectory.episode.instance, trajectory.id.rpartition("/")[2]
+        line = {"goal": instance.goal.id, "tier": instance.goal.tier, "seed": instance.seed}
+        verdicts.setdefault(instance.name, line)[name] = bool(trajectory.verdict)  # type: ignore[arg-type,literal-required]
+
+    def store(folder: Path) -> None:
+        folder.mkdir()
+        write_trajectories(folder, episodes)
+        write_json(folder / "episodes.json", list(verdicts.values()))
+        write_json(folder / "judgements.json", list(judged))
+
+    write_whole(ROUND / "evaluation", store)
+    write_plots(ROUND / "plots", list(verdicts.values()), judged)
+    write_json(ROUND / "metrics.json", summarise(list(verdicts.values()), judged))

@@ -1,0 +1,79 @@
+"""Stage explore: reward-guided search in every goal instance of the round, spread over worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from environments.registry import load_goals, open_world
+from environments.types import End, Episode, Instance, Observation, WorldError
+from tasks.base import location
+from tasks.files import ROUND, STATE, digest, read_json
+from tasks.params import Params
+from tasks.progress import log
+from tasks.records import Origin, Trajectory
+from tasks.search import Proposer, Scorer, roll_on, search
+from tasks.stages import scratch
+from tasks.workers import TRAJECTORIES, Crew, spread
+
+
+def run(params: Params) -> None:
+    """Search every instance of ``instances.json``. Writes ``data/round/explored``."""
+    plan = read_json(ROUND / "instances.json")
+    goals = load_goals(Path(params.goals))
+    instances = [Instance(goals[item["goal"]], item["seed"]) for item in plan["instances"]]
+    units = [(instance.name.replace("/", "-"), instance) for instance in instances]
+    crew = Crew(make_worker, (params, plan["round"]), params.numerics.threads)
+    found = spread("explore", crew, units, scratch("explore"), TRAJECTORIES)
+
+    TRAJECTORIES.write(ROUND / "explored", found)
+
+
+def make_worker(params: Params, number: int) -> Callable[[Instance], list[Trajectory]]:
+    """What explores one instance, with the champions loaded."""
+    from models.roles import Agent, RewardModel, load
+
+    settings = (params.numerics.dtype, params.prompt.screenshots)
+    agent = Agent(load(location(), STATE / "agent", *settings))
+    judge = RewardModel(load(location(), STATE / "reward", *settings))
+    models = digest(STATE / "agent"), digest(STATE / "reward")
+    return lambda instance: explore(instance, agent, judge, params, number, models)
+
+
+def explore(
+    instance: Instance, agent: Proposer, judge: Scorer, params: Params, number: int, models: tuple[str, str]
+) -> list[Trajectory]:
+    """The trajectories of one goal instance: the search's paths, then continuations of those that failed.
+
+    ``number`` is the round's, ``models`` the content hashes of agent and reward model. A world that breaks
+    leaves one crashed trajectory, so that the round goes on and says so.
+    """
+    seed = f"{params.seed}/{number}/{instance.name}"
+    prefix = f"round-{number:04d}/{instance.name}"
+
+    def record(place: int, episode: Episode, origin: Origin, parent: str = "", shared: int = 0) -> Trajectory:
+        return Trajectory(f"{prefix}/{place}", number, origin, episode, *models, parent, shared)
+
+    with closing(open_world(instance.goal.world)) as world:
+        try:
+            episodes = search(world, agent, judge, instance, params.explore, seed)
+            failed = _failed(episodes, params)
+            continued = roll_on(world, agent, instance, failed, params.explore, seed) if failed else []
+        except WorldError as error:
+            log.warning("%s: the world broke: %s", instance.name, error)
+            nothing = Episode(instance, "", (), Observation(b"", ()), End.CRASHED)
+            return [record(0, nothing, Origin.SEARCH)]
+    paths = [record(place, episode, Origin.SEARCH) for place, episode in enumerate(episodes)]
+    return paths + [
+        record(len(paths) + place, item.episode, Origin.CONTINUATION, paths[item.parent].id, item.shared)
+        for place, item in enumerate(continued)
+    ]
+
+
+def _failed(episodes: list[Episode], params: Params) -> list[tuple[int, Episode]]:
+    """The best of the failed paths, where no path was accepted: (number, episode)."""
+    if any((episode.outcome or 0.0) >= params.score.accept for episode in episodes):
+        return []
+    ranked = sorted(enumerate(episodes), key=lambda item: -(item[1].outcome or 0.0))
+    return [(number, episode) for number, episode in ranked if len(episode.steps) > 1][: params.explore.continue_paths]

@@ -1,0 +1,176 @@
+"""``params.yaml``, typed: each field with its bound and unit. Unknown keys and wrong values are refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tasks.errors import ParamsError
+
+PARAMS = Path("params.yaml")
+
+
+class Section(BaseModel):
+    """A part of the file: frozen, and without keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Numerics(Section):
+    """What fixes the bytes of a computation on CPU."""
+
+    threads: int = Field(ge=1, le=64)
+    isa: Literal["avx2", "native"]
+    dtype: Literal["float32", "bfloat16"]
+
+
+class Base(Section):
+    """``embedded`` (built from a PyPI package), a directory, or a name on the model hub."""
+
+    model: str = Field(min_length=1)
+
+
+class Prompt(Section):
+    """``screenshots``: past screenshots in a prompt, the current one not counted."""
+
+    screenshots: int = Field(ge=0, le=16)
+
+
+class Adapter(Section):
+    """LoRA (Hu et al. 2021): ``alpha / rank`` scales the update; ``skip_layers`` lower layers stay frozen."""
+
+    rank: int = Field(ge=1, le=512)
+    alpha: int = Field(ge=1, le=1024)
+    skip_layers: int = Field(ge=0)
+
+
+class Demonstrate(Section):
+    """``per_goal`` successful oracle episodes, from at most ``max_tries`` seeds."""
+
+    per_goal: int = Field(ge=1)
+    max_tries: int = Field(ge=1)
+
+    @model_validator(mode="after")
+    def _enough_tries(self) -> Demonstrate:
+        if self.max_tries < self.per_goal:
+            raise ValueError(f"max_tries {self.max_tries} must be at least per_goal {self.per_goal}")
+        return self
+
+
+class Train(Section):
+    """``updates`` optimizer steps of ``batch_rows`` rows; the learning rate is the peak of a cosine."""
+
+    updates: int = Field(ge=1)
+    batch_rows: int = Field(ge=1)
+    learning_rate: float = Field(gt=0, lt=1)
+
+
+class Retrain(Train):
+    """``replay``: the share of rows drawn from the corpus, the rest being the round's own."""
+
+    replay: float = Field(ge=0, lt=1)
+
+
+class Propose(Section):
+    """``per_goal``: goal instances of a round, as a mean over the goals."""
+
+    per_goal: int = Field(ge=1)
+
+
+class Explore(Section):
+    """The search: UI-Genie samples 10 candidates, keeps 5 paths and rolls 5 continuations."""
+
+    candidates: int = Field(ge=1, le=64)
+    paths: int = Field(ge=1, le=64)
+    temperature: float = Field(gt=0, le=5)
+    rollouts: int = Field(ge=0, le=64)
+    continue_paths: int = Field(ge=0, le=64)
+
+
+class Score(Section):
+    """``accept``: the outcome reward, 0..1, from which a continuation counts as solved."""
+
+    accept: float = Field(ge=0, le=1)
+
+
+class Filter(Section):
+    """Which trajectories and rows are kept."""
+
+    accept: float = Field(ge=0, le=1)
+    max_per_goal: int = Field(ge=1)
+    max_negatives: int = Field(ge=1)
+
+
+class Validate(Section):
+    """Bounds of the share of positive reward rows, 0..1."""
+
+    min_positive: float = Field(ge=0, le=1)
+    max_positive: float = Field(ge=0, le=1)
+
+
+class Evaluate(Section):
+    """``first_seed``: seeds from here on are held out from all training.
+
+    ``pairs_per_goal`` oracle episodes of each goal give the reward models' held-out pairs.
+    """
+
+    per_goal: int = Field(ge=1, le=500)
+    pairs_per_goal: int = Field(ge=1, le=500)
+    first_seed: int = Field(ge=1)
+
+
+class Decide(Section):
+    """``alpha``: the level of the paired test, the share of false promotions allowed."""
+
+    alpha: float = Field(gt=0, lt=1)
+
+
+class Params(Section):
+    """The whole file."""
+
+    seed: int = Field(ge=0, lt=2**31)
+    goals: str
+    numerics: Numerics
+    base: Base
+    prompt: Prompt
+    adapter: Adapter
+    demonstrate: Demonstrate
+    warm_agent: Train
+    warm_reward: Train
+    propose: Propose
+    explore: Explore
+    score: Score
+    filter: Filter
+    train_reward: Retrain
+    train_agent: Retrain
+    validation: Validate = Field(alias="validate")
+    evaluate: Evaluate
+    decide: Decide
+
+
+def load_params(path: Path = PARAMS) -> Params:
+    """Read and check the file.
+
+    Raises:
+        ParamsError: one line with every wrong key, its value and the rule.
+    """
+    try:
+        return Params.model_validate(yaml.safe_load(path.read_text()))
+    except FileNotFoundError as error:
+        raise ParamsError(f"{path}: not found; run this in the folder of a Ratchet checkout") from error
+    except yaml.YAMLError as error:
+        raise ParamsError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    except ValidationError as error:
+        wrong = "; ".join(
+            _describe(problem["loc"], problem["msg"], problem["input"]) for problem in error.errors()
+        )
+        raise ParamsError(f"{path}: {wrong}; mend it and run the command again") from error
+
+
+def _describe(where: tuple[int | str, ...], rule: str, value: object) -> str:
+    key = ".".join(map(str, where)) or "the file"
+    shown = "" if isinstance(value, dict) else f" = {value!r}"
+    return f"{key}{shown}: {rule[:1].lower()}{rule[1:]}"

@@ -1,0 +1,53 @@
+"""Labels for the steps of failed paths, by what could still be reached from them.
+
+Math-Shepherd's hard estimate (Wang et al. 2024), as in UI-Genie 3.4: a step is good when any rollout from it
+ends well. Nothing else is learned from a failed path: that it failed is only the reward model's own verdict,
+which must not teach itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from environments.types import Action, End
+from tasks.acceptance import rejection
+from tasks.records import Origin, Trajectory
+from tasks.reward_data.draft import Draft, Generator, Situation, situation, unsure
+
+
+def continued(trajectories: Sequence[Trajectory], accept: float) -> Iterator[Draft]:
+    """A row for each step of a failed search path from which scored continuations start.
+
+    A solved path through the same step counts as one more rollout from it.
+    """
+    results = _results(trajectories, accept)
+    solved = {place for item in trajectories if rejection(item, accept) is None for place in _places(item)}
+    for trajectory in trajectories:
+        outcome = trajectory.episode.outcome
+        if trajectory.origin is not Origin.SEARCH or outcome is None or outcome >= accept:
+            continue
+        for index, place in enumerate(_places(trajectory)):
+            if (trajectory.id, index + 1) in results:
+                good = results[trajectory.id, index + 1] or place in solved
+                score = unsure(trajectory.episode.steps[index].score)
+                ease = score if good else 1 - score
+                yield Draft(trajectory, index, place[1], Generator.CONTINUATION, good, ease)
+
+
+def _results(trajectories: Sequence[Trajectory], accept: float) -> dict[tuple[str, int], bool]:
+    """Whether any continuation ended well, by what they continue: the path and how many of its steps."""
+    results: dict[tuple[str, int], bool] = {}
+    for trajectory in trajectories:
+        episode = trajectory.episode
+        # A crash says nothing about the step, nor does an outcome that was not scored.
+        said = episode.outcome is not None and episode.end is not End.CRASHED
+        if trajectory.origin is Origin.CONTINUATION and said:
+            start = trajectory.parent, trajectory.shared
+            results[start] = results.get(start, False) or rejection(trajectory, accept) is None
+    return results
+
+
+def _places(trajectory: Trajectory) -> Iterator[tuple[Situation, Action]]:
+    episode = trajectory.episode
+    for index, step in enumerate(episode.acts):
+        yield situation(trajectory, index, episode.instruction), step.action

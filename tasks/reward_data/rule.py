@@ -1,0 +1,127 @@
+"""Rule-verified rows: the actions of a solved path against what was proposed, and against near misses.
+
+UI-Genie 3.3 and D.1: a candidate is right when it has the kind of the known action and clicks inside the box
+of its element, or types the same text. Hard negatives are the wrong ones that the reward model liked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from environments.types import Action, Candidate, Element, Kind, Observation, Step
+from tasks.records import Trajectory
+from tasks.reward_data.draft import MADE_UP, Draft, Generator, unsure
+
+_LIKED = 0.5  # p(+) from which a wrong candidate is a hard negative
+
+
+def agrees(action: Action, right: Action, observation: Observation) -> bool:
+    """Whether an action does what ``right`` does on this screen: same kind and element, text or key."""
+    if action.kind is not right.kind:
+        return False
+    if action.point is None or right.point is None:
+        return _plain(action.text) == _plain(right.text)
+    element = clicked(right, observation)
+    return action.point == right.point if element is None else element.contains(action.point)
+
+
+def clicked(action: Action, observation: Observation) -> Element | None:
+    """The element a click hits: of those under the point the one it names, else the smallest."""
+    if action.point is None:
+        return None
+    point = action.point
+    under = [element for element in observation.elements if element.contains(point)]
+    named = [element for element in under if (element.kind, element.text) == action.target]
+    return min(named or under, key=lambda element: element.box[2] * element.box[3], default=None)
+
+
+def executed(trajectory: Trajectory, max_negatives: int) -> Iterator[Draft]:
+    """What a solved path did at each step is right, near misses of it are wrong."""
+    for index, step in enumerate(trajectory.episode.acts):
+        yield Draft(trajectory, index, step.action, Generator.EXECUTED, True, unsure(step.score))
+        later = _later_clicks(trajectory, index)
+        misses: dict[Action, Generator] = {}
+        for generator, action in _near_misses(trajectory, index):
+            if action.target not in later:
+                misses.setdefault(action, generator)
+        for rank, (action, generator) in enumerate(islice(misses.items(), max_negatives)):
+            yield Draft(trajectory, index, action, generator, False, MADE_UP + rank)
+
+
+def proposed(trajectory: Trajectory) -> Iterator[Draft]:
+    """The other candidates at the steps of a solved path, against what it did there."""
+    for index, step in enumerate(trajectory.episode.steps):
+        later = _later_clicks(trajectory, index)
+        for candidate in step.candidates:
+            item = _compare(trajectory, index, step, candidate)
+            if candidate.action != step.action and (item.label or candidate.action.target not in later):
+                yield item
+
+
+def siblings(observation: Observation, right: Action) -> Iterator[Action]:
+    """Clicks on other elements than the right one: its kind first, then the nearest."""
+    element = clicked(right, observation) or _focused(observation)
+
+    def distance(other: Element) -> tuple[bool, int]:
+        if element is None:
+            return False, 0
+        (x, y), (across, down) = element.point, other.point
+        return other.kind != element.kind, (x - across) ** 2 + (y - down) ** 2
+
+    for other in sorted(observation.elements, key=distance):
+        click = Action.click(other)
+        if not agrees(click, right, observation):
+            yield click
+
+
+def _compare(trajectory: Trajectory, index: int, step: Step, candidate: Candidate) -> Draft:
+    score = unsure(candidate.score)
+    if agrees(candidate.action, step.action, step.observation):
+        return Draft(trajectory, index, candidate.action, Generator.RULE_POSITIVE, True, score)
+    liked = candidate.score is not None and candidate.score >= _LIKED
+    generator = Generator.HARD_NEGATIVE if liked else Generator.RULE
+    return Draft(trajectory, index, candidate.action, generator, False, 1 - score)
+
+
+def _near_misses(trajectory: Trajectory, index: int) -> Iterator[tuple[Generator, Action]]:
+    """Wrong actions that nobody proposed, the most tempting first."""
+    steps = trajectory.episode.steps
+    observation, right = steps[index].observation, steps[index].action
+    instruction = trajectory.episode.instruction
+    if right.kind is Kind.SCROLL:
+        yield Generator.WRONG_TEXT, Action(Kind.SCROLL, text="up" if right.text == "down" else "down")
+    elif right.kind is Kind.TYPE:
+        texts = (text for text in _typings(instruction, right.text) if not agrees(text, right, observation))
+        yield from ((Generator.WRONG_TEXT, text) for text in islice(texts, 1))
+    if index and not agrees(steps[index - 1].action, right, observation):
+        yield Generator.REPEAT, steps[index - 1].action
+    yield from ((Generator.SIBLING, click) for click in siblings(observation, right))
+    if right.target is not None:
+        yield from ((Generator.SWAPPED_KIND, text) for text in _typings(instruction, right.target[1]))
+
+
+def _later_clicks(trajectory: Trajectory, index: int) -> set[tuple[str, str]]:
+    """What the path clicks after a step, its last action apart.
+
+    Two boxes can be ticked in either order, so such a click is not wrong; what ends the work (Submit) is.
+    """
+    actions = (step.action for step in trajectory.episode.acts[index + 1 : -1])
+    return {action.target for action in actions if action.target is not None}
+
+
+def _typings(instruction: str, like: str) -> list[Action]:
+    """Typing the quoted parts of the instruction, then its words: the nearest in length to ``like`` first."""
+    quoted = re.findall(r'"([^"]+)"', instruction)
+    texts = list(dict.fromkeys([*quoted, *re.findall(r"\w+", instruction)]))
+    texts.sort(key=lambda text: (text not in quoted, abs(len(text) - len(like))))
+    return [Action(Kind.TYPE, text=text) for text in texts]
+
+
+def _focused(observation: Observation) -> Element | None:
+    return next((element for element in observation.elements if "focus" in element.states), None)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()

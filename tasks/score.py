@@ -1,0 +1,51 @@
+"""Stage score: step and outcome rewards of every trajectory. What the search has scored already is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from environments.types import Episode
+from models.prompts import context_at
+from tasks.base import location
+from tasks.files import ROUND, STATE
+from tasks.params import Params
+from tasks.records import Trajectory, read_trajectories
+from tasks.search import Scorer, score_outcomes
+from tasks.stages import scratch
+from tasks.workers import TRAJECTORIES, Crew, spread
+
+
+def run(params: Params) -> None:
+    """Score what is not scored yet. Writes ``data/round/scored``."""
+    trajectories = read_trajectories(ROUND / "explored")
+    groups = groupby(trajectories, key=lambda trajectory: trajectory.episode.instance.name)
+    units = [(name.replace("/", "-"), list(group)) for name, group in groups]
+    crew = Crew(make_worker, (params,), params.numerics.threads)
+    TRAJECTORIES.write(ROUND / "scored", spread("score", crew, units, scratch("score"), TRAJECTORIES))
+
+
+def make_worker(params: Params) -> Callable[[Sequence[Trajectory]], list[Trajectory]]:
+    """What scores the trajectories of one goal instance, with the champion reward model loaded."""
+    from models.roles import RewardModel, load
+
+    judge = RewardModel(load(location(), STATE / "reward", params.numerics.dtype, params.prompt.screenshots))
+    return lambda trajectories: [replace(item, episode=score_episode(item.episode, judge)) for item in trajectories]
+
+
+def score_episode(episode: Episode, judge: Scorer) -> Episode:
+    """The episode with the rewards of its steps and its outcome filled in where they are missing."""
+    if not episode.last.screenshot:  # a crashed episode shows nothing to score
+        return episode
+    missing = [place for place, step in enumerate(episode.steps) if step.score is None]
+    steps = list(episode.steps)
+    if missing:
+        contexts = [context_at(episode.instruction, steps[:place], steps[place].observation) for place in missing]
+        rewards = judge.score(contexts, [[steps[place].action] for place in missing])
+        for place, (reward,) in zip(missing, rewards, strict=True):
+            steps[place] = replace(steps[place], score=reward)
+    outcome = episode.outcome
+    if outcome is None:
+        (outcome,) = score_outcomes(judge, [replace(episode, steps=tuple(steps))])
+    return replace(episode, steps=tuple(steps), outcome=outcome)

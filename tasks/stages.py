@@ -1,0 +1,95 @@
+"""Running one stage: the same, whether Prefect, ``dvc repro`` or a person starts it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tasks.errors import ParamsError
+from tasks.files import WORK, digest, remove
+from tasks.params import Numerics, Params, load_params
+
+STAGES = {
+    "demonstrate": "tasks.demonstrate:run",
+    "base": "tasks.base:run",
+    "warm_reward": "tasks.train:warm_reward",
+    "warm_agent": "tasks.train:warm_agent",
+    "found": "tasks.found:run",
+    "propose": "tasks.propose:run",
+    "explore": "tasks.explore:run",
+    "score": "tasks.score:run",
+    "filter": "tasks.filter:run",
+    "validate": "tasks.validate:run",
+    "train_reward": "tasks.train:train_reward",
+    "train_agent": "tasks.train:train_agent",
+    "evaluate": "tasks.evaluate:run",
+    "decide": "tasks.decide:run",
+}
+
+
+def run(name: str) -> None:
+    """Run a stage in this process: its outs are written, its log is ``.ratchet/logs/<name>.log``.
+
+    Raises:
+        ParamsError: for an unknown stage or wrong params; whatever the stage raises.
+    """
+    if name not in STAGES:
+        raise ParamsError(f"stage {name!r}: not one of {', '.join(STAGES)}")
+    params = load_params()
+    _log_to(WORK / "logs" / f"{name}.log")
+    pin(params.numerics)
+    module, _, function = STAGES[name].partition(":")
+    stage: Callable[[Params], None] = getattr(import_module(module), function)
+    stage(params)
+    for left in (WORK / "work").glob(f"{name}-*"):
+        remove(left)
+
+
+def pin(numerics: Numerics) -> None:
+    """Fix what changes the bytes of a computation. Must come before torch is imported."""
+    os.environ["OMP_NUM_THREADS"] = str(numerics.threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    if numerics.isa != "native":
+        os.environ["ATEN_CPU_CAPABILITY"] = numerics.isa
+        os.environ["ONEDNN_MAX_CPU_ISA"] = numerics.isa.upper()
+        os.environ["MKL_CBWR"] = numerics.isa.upper()
+
+
+def scratch(name: str) -> Path:
+    """Where a stage keeps finished work between attempts: named by its inputs, so other inputs find nothing."""
+    stage = yaml.safe_load(Path("dvc.yaml").read_text())["stages"][name]
+    settings = yaml.safe_load(Path("params.yaml").read_text())
+    inputs: dict[str, Any] = {dep: digest(Path(dep)) for dep in stage.get("deps", [])}
+    inputs |= {key: _at(settings, key) for key in stage.get("params", [])}
+    key = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:12]
+    return WORK / "work" / f"{name}-{key}"
+
+
+def _at(settings: dict[str, Any], key: str) -> Any:
+    for part in key.split("."):
+        settings = settings[part]
+    return settings
+
+
+def _log_to(path: Path) -> None:
+    """Send the log to a fresh file and, where there is no terminal to draw a bar on, to standard error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handlers: list[logging.Handler] = [logging.FileHandler(path, mode="w")]
+    if not sys.stderr.isatty():
+        handlers.append(logging.StreamHandler())
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    logger = logging.getLogger("ratchet")
+    logger.handlers[:] = handlers
+    logger.setLevel(logging.INFO)

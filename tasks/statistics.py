@@ -1,0 +1,188 @@
+"""The figures of an evaluation: intervals, paired tests, classification and calibration.
+
+Pure functions of numbers. A figure that is not defined (a rate of nothing) is None, never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTest:
+    """Challenger against champion on the same cases.
+
+    ``wins`` are cases that only the challenger got right, ``losses`` those that only the champion did.
+    ``p_value`` is the chance of so many wins or more if both were equally good.
+    """
+
+    wins: int
+    losses: int
+    ties: int
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """How well scores tell positives from negatives at a threshold; None where a ratio is of nothing."""
+
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    accuracy: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """A bin of a reliability diagram: scores in [low, high), 1 belonging to the last."""
+
+    low: float
+    high: float
+    n: int
+    mean_score: float | None
+    positive_share: float | None
+
+
+def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float] | None:
+    """Score interval of a rate (Wilson 1927; Brown, Cai and DasGupta 2001, section 3.1.1); None for n = 0.
+
+    Raises:
+        ValueError: when successes are not within 0..n.
+    """
+    if not 0 <= successes <= n:
+        raise ValueError(f"{successes} successes of {n}: must be within 0..n")
+    if n == 0:
+        return None
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    rate, shrink = successes / n, 1 + z * z / n
+    centre = (rate + z * z / (2 * n)) / shrink
+    half = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / shrink
+    # At the ends the bound is exactly 0 or 1; rounding would leave it a hair off.
+    return (0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
+
+
+def paired_test(champion: Sequence[bool], challenger: Sequence[bool]) -> PairedTest:
+    """Exact one-sided sign test on the discordant pairs (McNemar 1947, exact form).
+
+    The p-value is P(X >= wins), X binomial(wins + losses, 1/2), summed in whole numbers; 1 without a
+    discordant pair.
+
+    Raises:
+        ValueError: when the two differ in length.
+    """
+    pairs = list(zip(champion, challenger, strict=True))
+    wins = sum(new and not old for old, new in pairs)
+    losses = sum(old and not new for old, new in pairs)
+    discordant = wins + losses
+    tail = sum(math.comb(discordant, k) for k in range(wins, discordant + 1))
+    return PairedTest(wins, losses, len(pairs) - discordant, tail / 2**discordant)
+
+
+def classification(labels: Sequence[bool], scores: Sequence[float], threshold: float = 0.5) -> Classification:
+    """Precision, recall, F1 and accuracy, a score from ``threshold`` on counting as positive."""
+    truth, said = _arrays(labels, scores, threshold)
+    hits, misses = int((truth & said).sum()), int((truth & ~said).sum())
+    false_alarms = int((~truth & said).sum())
+    return Classification(
+        precision=_ratio(hits, hits + false_alarms),
+        recall=_ratio(hits, hits + misses),
+        f1=_ratio(2 * hits, 2 * hits + misses + false_alarms),
+        accuracy=_ratio(int((truth == said).sum()), len(truth)),
+        n=len(truth),
+    )
+
+
+def false_accept_rate(
+    labels: Sequence[bool], scores: Sequence[float], threshold: float = 0.5
+) -> float | None:
+    """Share of the negatives that score ``threshold`` or more; None without negatives."""
+    truth, said = _arrays(labels, scores, threshold)
+    return _ratio(int((~truth & said).sum()), int((~truth).sum()))
+
+
+def auc(labels: Sequence[bool], scores: Sequence[float]) -> float | None:
+    """Chance that a positive outscores a negative, ties half (Mann and Whitney 1947); None without both."""
+    truth, values = np.asarray(labels, dtype=bool), np.asarray(scores, dtype=float)
+    positives, negatives = values[truth], np.sort(values[~truth])
+    if not len(positives) or not len(negatives):
+        return None
+    below = np.searchsorted(negatives, positives, side="left")
+    up_to = np.searchsorted(negatives, positives, side="right")
+    return int((below + up_to).sum()) / (2 * len(positives) * len(negatives))
+
+
+def reliability(labels: Sequence[bool], scores: Sequence[float], bins: int = 10) -> list[Bin]:
+    """The bins of a reliability diagram, equally wide over 0..1 (Guo et al. 2017, section 2)."""
+    truth, values = np.asarray(labels, dtype=bool), np.asarray(scores, dtype=float)
+    places = np.minimum((values * bins).astype(int), bins - 1)
+    return [_bin(index, bins, truth[places == index], values[places == index]) for index in range(bins)]
+
+
+def calibration_error(labels: Sequence[bool], scores: Sequence[float], bins: int = 10) -> float | None:
+    """Expected calibration error (Guo et al. 2017, equation 3): mean |positive share - score| over rows."""
+    filled = [(b.n, b.mean_score, b.positive_share) for b in reliability(labels, scores, bins)]
+    gaps = [n * abs(share - score) for n, score, share in filled if score is not None and share is not None]
+    return math.fsum(gaps) / len(labels) if len(labels) else None
+
+
+def bootstrap_interval(
+    values: Floats,
+    statistic: Callable[[Floats], float | None],
+    seed: int,
+    draws: int = 1000,
+    confidence: float = 0.95,
+) -> tuple[float, float] | None:
+    """Percentile interval of a statistic of the rows of ``values`` (Efron 1979), from seeded resamples.
+
+    Resamples where the statistic is None are left out; None when it is so in all, or there are no rows.
+    """
+    if not len(values):
+        return None
+    random = np.random.default_rng(seed)
+    drawn = (statistic(values[random.integers(len(values), size=len(values))]) for _ in range(draws))
+    defined = [value for value in drawn if value is not None]
+    if not defined:
+        return None
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def f1_interval(
+    labels: Sequence[bool], scores: Sequence[float], seed: int, threshold: float = 0.5
+) -> tuple[float, float] | None:
+    """95% bootstrap interval of :func:`classification`'s F1, resampling judgements."""
+    truth, said = _arrays(labels, scores, threshold)
+    rows = np.column_stack([truth & said, truth, said]).astype(float)
+    return bootstrap_interval(rows, _f1, seed)
+
+
+def _f1(rows: Floats) -> float | None:
+    hits, positives, accepted = rows.sum(axis=0).tolist()
+    return _ratio(2 * hits, positives + accepted)
+
+
+def _arrays(
+    labels: Sequence[bool], scores: Sequence[float], threshold: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    if len(labels) != len(scores):
+        raise ValueError(f"{len(labels)} labels for {len(scores)} scores: must be as many")
+    return np.asarray(labels, dtype=bool), np.asarray(scores, dtype=float) >= threshold
+
+
+def _bin(index: int, bins: int, truth: NDArray[np.bool_], values: Floats) -> Bin:
+    score = float(values.mean()) if len(values) else None
+    return Bin(index / bins, (index + 1) / bins, len(values), score, _ratio(int(truth.sum()), len(truth)))
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

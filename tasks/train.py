@@ -1,0 +1,122 @@
+"""Stages that train: the warm start from the demonstrations, and a round's retraining from the champions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.network import Network, load_base, save_adapter, with_adapter, with_new_adapter
+from models.packing import Sample, imitation, judgement
+from models.prompts import Context, context_at
+from models.training import Schedule, train
+from tasks.base import location
+from tasks.files import ROUND, SEED, STATE, write_json, write_whole
+from tasks.params import Params, Retrain, Train
+from tasks.progress import Progress
+from tasks.records import AgentRow, RewardRow, Trajectory, read_rows, read_trajectories
+from tasks.stages import scratch
+
+SamplesOf = Callable[[Path, Network], list[Sample]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One training: the stage's name, its settings, what it starts from, the samples, and where it is put."""
+
+    stage: str
+    settings: Train
+    start: Path | None
+    samples: Callable[[Network], list[Sample]]
+    out: Path
+
+
+def warm_agent(params: Params) -> None:
+    """A first agent from the demonstrations. Writes ``data/seed/agent``."""
+    _run(_Job("warm_agent", params.warm_agent, None, _all_of(agent_samples), SEED / "agent"), params)
+
+
+def warm_reward(params: Params) -> None:
+    """A first reward model from the demonstrations. Writes ``data/seed/reward``."""
+    _run(_Job("warm_reward", params.warm_reward, None, _all_of(reward_samples), SEED / "reward"), params)
+
+
+def train_agent(params: Params) -> None:
+    """The challenger agent: the champion, trained on. Writes ``data/round/agent``."""
+    samples = _with_replay(agent_samples, params.train_agent, params.seed)
+    _run(_Job("train_agent", params.train_agent, STATE / "agent", samples, ROUND / "agent"), params)
+
+
+def train_reward(params: Params) -> None:
+    """The challenger reward model: the champion, trained on. Writes ``data/round/reward``."""
+    samples = _with_replay(reward_samples, params.train_reward, params.seed)
+    _run(_Job("train_reward", params.train_reward, STATE / "reward", samples, ROUND / "reward"), params)
+
+
+def agent_samples(dataset: Path, network: Network) -> list[Sample]:
+    """One sample for each agent row of a dataset: the action to imitate in its context."""
+    known = {trajectory.id: trajectory for trajectory in read_trajectories(dataset)}
+    rows = read_rows(dataset / "agent_rows.parquet", AgentRow)
+    return [imitation(network, _context(known[row.trajectory], row.step), row.action) for row in rows]
+
+
+def reward_samples(dataset: Path, network: Network) -> list[Sample]:
+    """One sample for each context that reward rows of a dataset judge: all its candidates on one prefix."""
+    known = {trajectory.id: trajectory for trajectory in read_trajectories(dataset)}
+    grouped: dict[tuple[str, int, str], list[tuple[str, bool]]] = {}
+    for row in read_rows(dataset / "reward_rows.parquet", RewardRow):
+        grouped.setdefault((row.trajectory, row.step, row.instruction), []).append((row.action, row.label))
+    return [
+        judgement(network, _context(known[trajectory], step, instruction), labelled)
+        for (trajectory, step, instruction), labelled in grouped.items()
+    ]
+
+
+def _context(trajectory: Trajectory, step: int, instruction: str | None = None) -> Context:
+    episode = trajectory.episode
+    screen = episode.acts[step].observation if step < len(episode.acts) else episode.last
+    return context_at(instruction or episode.instruction, episode.acts[:step], screen)
+
+
+def _all_of(samples_of: SamplesOf) -> Callable[[Network], list[Sample]]:
+    return lambda network: samples_of(SEED / "demonstrations", network)
+
+
+def _with_replay(samples_of: SamplesOf, settings: Retrain, seed: int) -> Callable[[Network], list[Sample]]:
+    """The round's samples, and as many of the corpus as make up the share of replay."""
+
+    def samples(network: Network) -> list[Sample]:
+        fresh = samples_of(ROUND / "rows", network)
+        corpus = [sample for part in sorted((STATE / "corpus").iterdir()) for sample in samples_of(part, network)]
+        return [*fresh, *_draw(corpus, settings.replay, len(fresh), seed)]
+
+    return samples
+
+
+def _draw(corpus: Sequence[Sample], share: float, fresh: int, seed: int) -> Iterable[Sample]:
+    wanted = round(fresh * share / (1 - share))
+    return random.Random(seed).sample(corpus, min(wanted, len(corpus)))
+
+
+def _run(job: _Job, params: Params) -> None:
+    network = load_base(location(), params.numerics.dtype, params.prompt.screenshots)
+    if job.start is None:
+        network = with_new_adapter(network, params.adapter.rank, params.adapter.alpha, params.adapter.skip_layers)
+    else:
+        network = with_adapter(network, job.start, trainable=True)
+    samples = job.samples(network)
+    schedule = Schedule(job.settings.updates, job.settings.batch_rows, job.settings.learning_rate, params.seed)
+    progress = Progress(job.stage, schedule.updates)
+
+    def report(done: int, value: float) -> None:
+        progress.step(f"loss {value:.3f}", done - progress.done)
+
+    losses = train(network, samples, schedule, scratch(job.stage), report)
+
+    def store(folder: Path) -> None:
+        folder.mkdir()
+        save_adapter(network, folder)
+        write_json(folder / "history.json", {"loss": losses, "samples": len(samples)})
+
+    write_whole(job.out, store)

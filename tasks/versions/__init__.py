@@ -1,0 +1,74 @@
+"""What is kept, and under which name: the only importer of DVC and of git.
+
+``graph`` reads the stages of ``dvc.yaml`` and runs them, ``history`` makes the commits and tags of rounds, ``locks``
+keeps a workspace to one round, ``mend`` puts right what a killed process left half-done, ``remake`` makes a tagged
+round again. Paths are those of the workspace, which is the current directory.
+"""
+
+from tasks.versions.graph import (
+    Artifact,
+    Stage,
+    StageCrash,
+    StageRecord,
+    log_of,
+    promote,
+    pull,
+    push,
+    reproduce,
+    stage_record,
+    stages,
+)
+from tasks.versions.history import (
+    check_clean,
+    check_untagged,
+    commit_found,
+    commit_of,
+    commit_promotion,
+    commit_round,
+    dirty_owned,
+    has_state,
+    head,
+    others_dirty,
+    round_number,
+    round_tags,
+    show,
+    tag_of,
+)
+from tasks.versions.locks import refuse_if_busy, round_lock, stage_lock
+from tasks.versions.mend import mend
+from tasks.versions.remake import Difference, Remade, remake
+
+__all__ = [
+    "Artifact",
+    "Difference",
+    "Remade",
+    "Stage",
+    "StageCrash",
+    "StageRecord",
+    "check_clean",
+    "check_untagged",
+    "commit_found",
+    "commit_of",
+    "commit_promotion",
+    "commit_round",
+    "dirty_owned",
+    "has_state",
+    "head",
+    "log_of",
+    "mend",
+    "others_dirty",
+    "promote",
+    "pull",
+    "push",
+    "refuse_if_busy",
+    "remake",
+    "reproduce",
+    "round_lock",
+    "round_number",
+    "round_tags",
+    "show",
+    "stage_lock",
+    "stage_record",
+    "stages",
+    "tag_of",
+]

@@ -1,0 +1,88 @@
+"""One round at a time, and one stage at a time: locks that the kernel frees however their holder dies."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from tasks.errors import BusyError
+from tasks.files import WORK
+
+ROUND_LOCK = WORK / "round.lock"
+STAGE_LOCK = WORK / "stage.lock"
+
+
+@contextmanager
+def round_lock(name: str) -> Iterator[None]:
+    """Keep the workspace to one round, for as long as the block lasts.
+
+    Raises:
+        BusyError: another round, or a stage that outlived its round, holds the workspace; says which.
+    """
+    with _hold(ROUND_LOCK, name):
+        _refuse_if_held(STAGE_LOCK)
+        yield
+
+
+@contextmanager
+def stage_lock(name: str) -> Iterator[None]:
+    """Keep the workspace to one stage: a stage that outlived a killed round still writes its outputs.
+
+    Raises:
+        BusyError: another stage is running; says which.
+    """
+    with _hold(STAGE_LOCK, f"stage {name}"):
+        yield
+
+
+def refuse_if_busy() -> None:
+    """Find out early, before anything slow is started.
+
+    Raises:
+        BusyError: a round or a stage holds the workspace; says which.
+    """
+    _refuse_if_held(ROUND_LOCK)
+    _refuse_if_held(STAGE_LOCK)
+
+
+def _refuse_if_held(path: Path) -> None:
+    if path.exists():
+        _take(path).close()
+
+
+@contextmanager
+def _hold(path: Path, name: str) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _take(path) as file:
+        file.truncate(0)
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        json.dump({"name": name, "pid": os.getpid(), "host": socket.gethostname(), "started": started}, file)
+        file.flush()
+        yield
+
+
+def _take(path: Path) -> TextIO:
+    file = path.open("a+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.seek(0)
+        raise BusyError(_describe(path, file.read())) from error
+    return file
+
+
+def _describe(path: Path, text: str) -> str:
+    try:
+        holder = json.loads(text)
+        who = "{name} (process {pid} on {host}, since {started})".format(**holder)
+        end = f"end it with `kill {holder['pid']}`"
+    except (ValueError, KeyError, TypeError):  # it has the lock, and has not yet said who it is
+        who, end = f"the holder of {path}", "end it"
+    return f"{who} is at work here, and a workspace takes one round at a time; wait for it or {end}, then try again"

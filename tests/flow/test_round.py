@@ -1,0 +1,153 @@
+"""Whole rounds: what they leave in git, DVC, Prefect and MLflow."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import urllib.request
+from pathlib import Path
+
+import psutil
+
+from tests.flow.conftest import Workspace
+
+
+def test_two_rounds_move_the_state(two_rounds: Workspace) -> None:
+    subjects = two_rounds.git("log", "--reverse", "--format=%s").splitlines()
+    assert subjects == [
+        "A workspace",
+        "Found the first state",
+        "Round 1: agent promoted",
+        "State of round 2: agent promoted in round 1",
+        "Round 2: agent promoted",
+        "State of round 3: agent promoted in round 2",
+    ]
+    assert two_rounds.git("tag").split() == ["round-0001", "round-0002"]
+    assert two_rounds.git("rev-parse", "HEAD~1") == two_rounds.git("rev-parse", "round-0002^{commit}")
+    assert json.loads(two_rounds.text("data/state/curriculum.json")) == {"round": 3}
+    assert "promoted: better" in two_rounds.git("log", "-1", "--format=%b")
+    assert two_rounds.git("status", "--porcelain") == ""
+    assert not (two_rounds.root / ".ratchet/round.json").exists()
+
+
+def test_a_tag_holds_the_state_its_round_started_from(two_rounds: Workspace) -> None:
+    found = two_rounds.git("show", "round-0001:data/state.dvc")
+    assert found == two_rounds.git("show", "round-0001~1:data/state.dvc")
+    assert found != two_rounds.git("show", "round-0002:data/state.dvc")
+
+
+def test_a_commit_holds_nothing_but_the_round(two_rounds: Workspace) -> None:
+    files = two_rounds.git("show", "--name-only", "--format=", "round-0001^{commit}").split()
+    assert files == [
+        "data/round/.gitignore",
+        "data/round/decision.json",
+        "data/round/metrics.json",
+        "data/round/plots/success.csv",
+        "dvc.lock",
+    ]
+    assert two_rounds.git("show", "--name-only", "--format=", "HEAD").split() == ["data/state.dvc"]
+
+
+def test_metrics_of_rounds_compare(two_rounds: Workspace) -> None:
+    diff = json.loads(two_rounds.dvc("metrics", "diff", "--json", "round-0001", "round-0002"))
+    assert diff["data/round/metrics.json"]["agent.overall"] == {"old": 1, "new": 2, "diff": 1}
+
+
+def test_the_stages_logs_are_in_prefect(two_rounds: Workspace) -> None:
+    with sqlite3.connect(two_rounds.root / ".ratchet/mlflow.db") as db:
+        runs = {value for (value,) in db.execute("select value from tags where key = 'prefect.flow_run_id'")}
+    assert len(runs) == 2
+    messages = [
+        line["message"] for run in runs for line in _ask(two_rounds, "logs/filter", {"logs": _of(run)})
+    ]
+    for stage in ("base", "found", "explore", "train", "decide"):
+        assert f"{stage} ends" in messages
+    assert messages.count("explore ends") == 2
+    pages = _ask(two_rounds, "artifacts/filter", {"artifacts": _of(next(iter(runs)))})
+    assert ["promoted: better" in page["data"] for page in pages] == [True]
+
+
+def test_mlflow_has_the_rounds_and_their_overhead(two_rounds: Workspace) -> None:
+    with sqlite3.connect(two_rounds.root / ".ratchet/mlflow.db") as db:
+        statuses = db.execute("select name, status from runs where name like 'round-%'").fetchall()
+        metrics = {key for (key,) in db.execute("select distinct key from metrics")}
+    assert sorted(statuses) == [("round-0001", "FINISHED"), ("round-0002", "FINISHED")]
+    assert {f"overhead.{key}" for key in ("wall_s", "stages_s", "overhead_s", "overhead_percent")} <= metrics
+
+
+def test_a_round_without_a_prefect_server(used: Workspace) -> None:
+    """Edited params are the round's own and go with it; a person's other work stays where it is."""
+    used.write("params.yaml", used.text("params.yaml").replace("paths: 2", "paths: 3"))
+    used.write("notes.txt", "staged")
+    used.write("new.txt", "staged too")
+    used.git("add", "notes.txt", "new.txt")
+    used.write("notes.txt", "not staged")
+    before = (
+        used.git("status", "--porcelain", "--", "notes.txt", "new.txt"),
+        used.git("diff", "--cached", "notes.txt"),
+    )
+
+    done = Workspace(
+        used.root, {key: value for key, value in used.env.items() if key != "PREFECT_API_URL"}
+    ).ratchet("round")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "agent: 0.250 -> 0.500, promoted: better"
+    assert "round-0003: commit" in done.stdout
+    assert "not committed, so the tag will not carry it: new.txt notes.txt" in done.stderr
+    assert not {"Traceback", "CancelledError", "explore ends"} & set(done.stderr.split())
+    assert "paths: 3" in used.git("show", "round-0003:params.yaml")
+    assert before == (
+        used.git("status", "--porcelain", "--", "notes.txt", "new.txt"),
+        used.git("diff", "--cached", "notes.txt"),
+    )
+    assert used.git("ls-tree", "--name-only", "HEAD", "new.txt") == ""
+    assert _working_in(used.root) == []
+    assert (used.root / ".ratchet/prefect/prefect.db").exists()
+
+
+def test_a_crashed_stage_is_tried_again(used: Workspace) -> None:
+    done = used.ratchet("round", TOY_DIE="train")
+    assert done.returncode == 0, done.stderr
+    assert "train: attempt 2" in done.stderr
+
+
+def test_a_refusing_stage_stops_the_round_until_it_is_mended(used: Workspace) -> None:
+    refused = used.ratchet("round", TOY_REFUSE="train")
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1] == (
+        "ratchet: stage train ended with exit status 2: train: no row is left; its log is .ratchet/logs/train.log; "
+        "mend what it names, then `ratchet round` goes on from here"
+    )
+    assert "attempt 2" not in refused.stderr
+    assert "round-0003: unfinished" in used.ratchet("status").stdout
+    assert used.git("tag").split() == ["round-0001", "round-0002"]
+
+    done = used.ratchet("round")
+    assert done.returncode == 0, done.stderr
+    assert used.git("tag").split() == ["round-0001", "round-0002", "round-0003"]
+
+
+def _of(run: str) -> dict[str, object]:
+    return {"flow_run_id": {"any_": [run]}}
+
+
+def _ask(workspace: Workspace, path: str, question: dict[str, object]) -> list[dict[str, str]]:
+    request = urllib.request.Request(
+        f"{workspace.env['PREFECT_API_URL']}/{path}",
+        data=json.dumps(question).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request) as answer:
+        return list(json.load(answer))
+
+
+def _working_in(folder: Path) -> list[str]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if Path(process.cwd()).is_relative_to(folder):
+                found.append(" ".join(process.cmdline()))
+        except psutil.Error:
+            continue
+    return found

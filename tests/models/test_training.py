@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from tiny import contexts
+
+from models.inference import sample
+from models.network import Network, load_base, save_adapter, with_adapter, with_new_adapter
+from models.packing import Sample, imitation
+from models.training import Schedule, train
+
+SCHEDULE = Schedule(updates=20, batch_rows=2, learning_rate=0.02, seed=7)
+
+
+def fresh(base: Path, rank: int = 8) -> Network:
+    torch.manual_seed(0)
+    return with_new_adapter(load_base(str(base), "float32", 5), rank, 2 * rank, 0)
+
+
+def answers(network: Network) -> list[Sample]:
+    return [imitation(network, context, f"wait{place}") for place, context in enumerate(contexts())]
+
+
+class Killed(Exception):
+    pass
+
+
+def test_loss_falls_and_the_answers_are_learnt(base: Path, tmp_path: Path) -> None:
+    network = fresh(base, 32)
+    schedule = Schedule(updates=150, batch_rows=3, learning_rate=0.02, seed=0)
+    losses = train(network, answers(network), schedule, tmp_path, lambda done, value: None)
+    assert losses[-1] < 0.1 * losses[0]
+    assert [answer for (answer,) in sample(network, contexts(), 1, 0.0, None)] == ["wait0", "wait1", "wait2"]
+
+
+@pytest.mark.parametrize("stop", [3, 8, 13])
+def test_a_killed_training_ends_with_the_same_bytes(base: Path, tmp_path: Path, stop: int) -> None:
+    def undisturbed(done: int, value: float) -> None:
+        pass
+
+    def killer(done: int, value: float) -> None:
+        if done == stop:
+            raise Killed
+
+    whole = fresh(base)
+    losses = train(whole, answers(whole), SCHEDULE, tmp_path / "a", undisturbed)
+    save_adapter(whole, tmp_path / "whole")
+
+    broken = fresh(base)
+    with pytest.raises(Killed):
+        train(broken, answers(broken), SCHEDULE, tmp_path / "b", killer)
+    resumed, reported = fresh(base), list[int]()
+    again = train(resumed, answers(resumed), SCHEDULE, tmp_path / "b", lambda done, value: reported.append(done))
+    save_adapter(resumed, tmp_path / "resumed")
+
+    assert again == losses
+    assert reported[0] == stop // 8 * 8 + 1
+    for name in ("adapter_model.safetensors", "adapter_config.json"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "resumed" / name).read_bytes()
+
+
+def test_a_stored_adapter_merged_answers_as_the_trained_one(base: Path, tmp_path: Path) -> None:
+    network = fresh(base)
+    train(network, answers(network), SCHEDULE, tmp_path / "scratch", lambda done, value: None)
+    save_adapter(network, tmp_path / "adapter")
+    merged = with_adapter(load_base(str(base), "float32", 5), tmp_path / "adapter")
+    assert sample(merged, contexts(), 1, 0.0, None) == sample(network, contexts(), 1, 0.0, None)
+
+
+def test_only_the_upper_layers_are_trained(base: Path) -> None:
+    network = with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 2)
+    trained = {name for name, weight in network.model.named_parameters() if weight.requires_grad}
+    assert trained
+    assert all(".text_model.layers.2." in name for name in trained)
+
+
+def test_no_layer_left_is_refused(base: Path) -> None:
+    with pytest.raises(ValueError, match="skip_layers = 3"):
+        with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 3)
+
+
+def test_no_rows_is_refused(network: Network, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no rows"):
+        train(network, [], SCHEDULE, tmp_path, lambda done, value: None)

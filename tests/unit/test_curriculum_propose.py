@@ -1,0 +1,145 @@
+"""The curriculum and the goal instances it proposes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_round import goal, params, write_curriculum, write_goals
+
+from tasks import propose
+from tasks.curriculum import Curriculum, Tally
+from tasks.errors import ParamsError, RecordError
+from tasks.files import read_json
+from tasks.propose import fresh_seeds
+
+INSTANCES = Path("data/round/instances.json")
+CURRICULUM = Path("data/state/curriculum.json")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_it_is_written_and_read_back(tmp_path: Path) -> None:
+    curriculum = Curriculum(3, {"b": Tally(4, 1), "a": Tally(0, 0)})
+    curriculum.write(tmp_path / "curriculum.json")
+    assert read_json(tmp_path / "curriculum.json") == {
+        "round": 3,
+        "goals": {"a": {"tried": 0, "solved": 0}, "b": {"tried": 4, "solved": 1}},
+    }
+    assert Curriculum.read(tmp_path / "curriculum.json") == curriculum
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"round": 1}', '{"round": 1, "goals": {"a": {"won": 1}}}'])
+def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "curriculum.json"
+    path.write_text(text)
+    with pytest.raises(RecordError, match=r"curriculum.json: not a curriculum .*`dvc repro found`"):
+        Curriculum.read(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="not a curriculum"):
+        Curriculum.read(tmp_path / "curriculum.json")
+
+
+def test_a_round_counts_and_older_evidence_halves() -> None:
+    start = Curriculum.first(["a", "b"])
+    assert start == Curriculum(1, {"a": Tally(), "b": Tally()})
+    second = start.next([("a", True), ("a", False), ("b", False), ("a", True), ("a", True)])
+    assert second == Curriculum(2, {"a": Tally(4, 3), "b": Tally(1, 0)})
+    third = second.next([("a", True), ("new", True)])
+    assert third == Curriculum(3, {"a": Tally(3, 2), "b": Tally(0, 0), "new": Tally(1, 1)})
+
+
+def test_what_fails_more_gets_more_and_all_get_one() -> None:
+    goals = {name: goal(name) for name in ("easy", "hard", "new")}
+    curriculum = Curriculum(2, {"easy": Tally(8, 8), "hard": Tally(8, 0)})
+    # Weights 1/10, 9/10, 1/2 of 9 spare: 0.6, 5.4, 3.0; the one left over goes to the largest remainder.
+    assert curriculum.apportion(goals, 12) == {"easy": 2, "hard": 6, "new": 4}
+    assert curriculum.weight("hard") == Fraction(9, 10)
+
+
+def test_equal_remainders_go_to_the_goals_that_stand_first() -> None:
+    goals = {name: goal(name) for name in ("c", "a", "b")}
+    assert Curriculum.first(goals).apportion(goals, 5) == {"c": 2, "a": 2, "b": 1}
+
+
+def test_without_evidence_all_tiers_are_open() -> None:
+    goals = {"one": goal("one", 1), "two": goal("two", 2), "four": goal("four", 4)}
+    assert Curriculum.first(goals).open_tiers(goals.values()) == {1, 2, 4}
+
+
+def test_a_tier_opens_when_the_one_below_is_solved_often_enough() -> None:
+    goals = {"one": goal("one", 1), "two": goal("two", 2), "four": goal("four", 4)}
+    closed = Curriculum(2, {"one": Tally(4, 1), "two": Tally(4, 0), "four": Tally(4, 0)})
+    assert closed.open_tiers(goals.values()) == {1}
+    assert closed.apportion(goals, 12) == {"one": 10, "two": 1, "four": 1}
+    opened = Curriculum(2, {"one": Tally(4, 2), "two": Tally(4, 1), "four": Tally(4, 0)})
+    assert opened.open_tiers(goals.values()) == {1, 2}
+
+
+TALLIES = st.tuples(st.integers(0, 50), st.integers(0, 50)).map(lambda pair: Tally(max(pair), min(pair)))
+
+
+@given(st.lists(st.tuples(TALLIES, st.integers(1, 4)), min_size=1, max_size=12), st.integers(1, 9))
+def test_counts_add_up_and_no_goal_is_forgotten(known: list[tuple[Tally, int]], per_goal: int) -> None:
+    goals = {f"g{place}": goal(f"g{place}", tier) for place, (_, tier) in enumerate(known)}
+    curriculum = Curriculum(2, {f"g{place}": tally for place, (tally, _) in enumerate(known)})
+    counts = curriculum.apportion(goals, per_goal * len(goals))
+    assert list(counts) == list(goals)
+    assert sum(counts.values()) == per_goal * len(goals)
+    assert min(counts.values()) >= 1
+    open_goals = [g for g in goals.values() if g.tier in curriculum.open_tiers(goals.values())]
+    for harder in open_goals:
+        for easier in open_goals:
+            if curriculum.weight(harder.id) > curriculum.weight(easier.id):
+                assert counts[harder.id] >= counts[easier.id]
+
+
+def test_proposals_are_fresh_instances_in_goal_order(workspace: Path) -> None:
+    goals = [goal("b"), goal("a", 2)]
+    write_goals(workspace / "data/goals", *goals)
+    write_curriculum(CURRICULUM, *goals)
+    propose.run(params(propose={"per_goal": 3}))
+    proposed = read_json(INSTANCES)
+    assert proposed["round"] == 1
+    assert [item["goal"] for item in proposed["instances"]] == ["b"] * 3 + ["a"] * 3
+    assert [item["seed"] for item in proposed["instances"]] == list(range(10_000, 10_006))
+
+
+def test_the_same_state_proposes_the_same_bytes_and_the_next_others(workspace: Path) -> None:
+    write_goals(workspace / "data/goals", goal())
+    start = write_curriculum(CURRICULUM, goal())
+    written = []
+    for _ in range(2):
+        propose.run(params())
+        written.append(INSTANCES.read_bytes())
+    start.next([]).write(CURRICULUM)
+    propose.run(params())
+    assert written[0] == written[1] != INSTANCES.read_bytes()
+
+
+def test_no_two_rounds_share_a_seed() -> None:
+    seeds = Counter(seed for number in range(1, 100) for seed in fresh_seeds(number, 40, params()))
+    assert max(seeds.values()) == 1
+    assert min(seeds) >= 10_000
+    assert max(seeds) < params().evaluate.first_seed
+
+
+def test_held_out_seeds_are_never_reached() -> None:
+    with pytest.raises(ParamsError, match=r"round 100: its seeds 1000000..1009999 reach the held-out ones"):
+        fresh_seeds(100, 1, params())
+
+
+def test_a_round_has_no_more_seeds_than_its_own() -> None:
+    assert fresh_seeds(1, 10_000, params()) == range(10_000, 20_000)
+    with pytest.raises(ParamsError, match=r"propose.per_goal = 4: 10001 instances"):
+        fresh_seeds(1, 10_001, params())

@@ -1,0 +1,224 @@
+"""Promotion by paired tests, the next state, and the figures of the evaluation."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from small_round import goal, params, rows_of, trajectory, write_curriculum, write_round_rows
+
+from environments.types import End
+from tasks import decide
+from tasks.errors import RecordError
+from tasks.files import digest, read_json, write_json
+from tasks.metrics import Judgement, Verdict, summarise, write_plots
+from tasks.records import read_trajectories
+
+ROUND, STATE = Path("data/round"), Path("data/state")
+NEXT = ROUND / "state"
+USUAL = {"id": "t#0", "query": "step", "source": "pairs", "kind": "click", "label": True}
+
+
+def _episodes(wins: int, losses: int, ties: int) -> list[Verdict]:
+    """Instances that only the challenger, only the champion, and both of them solved."""
+    results = [(False, True)] * wins + [(True, False)] * losses + [(True, True)] * ties
+    return [
+        Verdict(goal="click-ok", tier=1, seed=1_000_000 + place, champion=champion, challenger=challenger)
+        for place, (champion, challenger) in enumerate(results)
+    ]
+
+
+def _judgement(champion: float, challenger: float, **changes: Any) -> Judgement:
+    return cast(Judgement, {**USUAL, "champion": champion, "challenger": challenger, **changes})
+
+
+def _judgements(wins: int, losses: int) -> list[Judgement]:
+    return [_judgement(0.2, 0.8)] * wins + [_judgement(0.8, 0.2)] * losses
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round that is evaluated: champions in data/state, challengers in data/round."""
+    monkeypatch.chdir(tmp_path)
+    for folder, word in ((STATE, "champion"), (ROUND, "challenger")):
+        for model in ("agent", "reward"):
+            (folder / model / "adapter").mkdir(parents=True)
+            (folder / model / "adapter" / "weights.bin").write_bytes(f"{word} {model}".encode() * 100)
+            (folder / model / "config.json").write_text(json.dumps({"made_by": word}))
+    made = [trajectory(0, 0.9), trajectory(1, 0.2, seed=10_001)]
+    for_agent, for_reward = rows_of(made[0])
+    write_round_rows(STATE / "corpus" / "seed", made[:1], for_agent, for_reward)
+    write_round_rows(ROUND / "rows", made, for_agent, for_reward)
+    write_round_rows(ROUND / "scored", made, [], [])
+    write_curriculum(STATE / "curriculum.json", goal())
+
+
+def _evaluate(episodes: list[Verdict], judgements: list[Judgement]) -> dict[str, Any]:
+    write_json(ROUND / "evaluation" / "episodes.json", episodes)
+    write_json(ROUND / "evaluation" / "judgements.json", judgements)
+    decide.run(params())
+    decision: dict[str, Any] = read_json(ROUND / "decision.json")
+    return decision
+
+
+def test_a_better_agent_is_promoted_and_a_worse_reward_model_is_not() -> None:
+    decision = _evaluate(_episodes(9, 1, 10), _judgements(2, 3))
+    agent, reward = decision["agent"], decision["reward"]
+    assert agent["promoted"] is True
+    assert (agent["wins"], agent["losses"], agent["ties"]) == (9, 1, 10)
+    assert agent["p_value"] == 11 / 1024
+    assert agent["reason"] == (
+        "promoted: 19 of 20 held-out goal instances solved, the champion 11 (9 won, 1 lost, 10 tied); "
+        "p = 0.0107 is at most alpha = 0.05"
+    )
+    assert agent["champion"]["rate"] == 11 / 20
+    assert agent["challenger"]["solved"] == 19
+    assert reward["promoted"] is False
+    assert reward["reason"] == (
+        "not promoted: 2 of 5 judgements right, the champion 3 (2 won, 3 lost, 0 tied); "
+        "p = 0.8125 is above alpha = 0.05"
+    )
+    assert digest(NEXT / "agent") == digest(ROUND / "agent") != digest(STATE / "agent")
+    assert digest(NEXT / "reward") == digest(STATE / "reward") != digest(ROUND / "reward")
+
+
+def test_each_is_judged_on_its_own() -> None:
+    decision = _evaluate(_episodes(2, 2, 10), _judgements(8, 0))
+    assert (decision["agent"]["promoted"], decision["reward"]["promoted"]) == (False, True)
+    assert digest(NEXT / "agent") == digest(STATE / "agent")
+    assert digest(NEXT / "reward") == digest(ROUND / "reward")
+
+
+@pytest.mark.parametrize(("wins", "promoted"), [(4, False), (5, True)])
+def test_the_edge_of_the_test(wins: int, promoted: bool) -> None:
+    # 1/16 is above 0.05 and 1/32 is not.
+    assert decide.decide(_episodes(wins, 0, 5), [], 0.05)["agent"]["promoted"] is promoted
+
+
+def test_nothing_to_compare_promotes_nothing() -> None:
+    decision = decide.decide([], [], 0.05)
+    assert decision["agent"]["promoted"] is False
+    assert decision["agent"]["champion"] == {"solved": 0, "n": 0, "rate": None, "low": None, "high": None}
+
+
+def test_a_score_of_a_half_accepts() -> None:
+    decision = decide.decide([], [_judgement(0.5, 0.49), _judgement(0.5, 0.49, label=False)], 0.05)
+    assert (decision["reward"]["wins"], decision["reward"]["losses"]) == (1, 1)
+
+
+def test_the_corpus_grows_by_the_rows_of_the_round() -> None:
+    _evaluate(_episodes(1, 1, 1), _judgements(1, 1))
+    assert sorted(path.name for path in (NEXT / "corpus").iterdir()) == ["round-0001", "seed"]
+    assert digest(NEXT / "corpus" / "seed") == digest(STATE / "corpus" / "seed")
+    assert digest(NEXT / "corpus" / "round-0001") == digest(ROUND / "rows")
+    assert len(read_trajectories(NEXT / "corpus" / "round-0001")) == 2
+    assert sorted(path.name for path in NEXT.iterdir()) == ["agent", "corpus", "curriculum.json", "reward"]
+
+
+def test_the_curriculum_moves_on() -> None:
+    _evaluate(_episodes(1, 1, 1), _judgements(1, 1))
+    assert read_json(NEXT / "curriculum.json") == {
+        "round": 2,
+        "goals": {"click-ok": {"tried": 2, "solved": 1}},
+    }
+
+
+def test_deciding_again_gives_the_same_bytes() -> None:
+    _evaluate(_episodes(9, 1, 10), _judgements(2, 3))
+    first = digest(NEXT), digest(ROUND / "decision.json")
+    decide.run(params())
+    assert (digest(NEXT), digest(ROUND / "decision.json")) == first
+
+
+def test_a_read_only_checkout_is_copied_writable() -> None:
+    weights = STATE / "agent" / "adapter" / "weights.bin"
+    weights.chmod(0o444)
+    _evaluate(_episodes(0, 0, 5), [])
+    copied = NEXT / "agent" / "adapter" / "weights.bin"
+    assert copied.read_bytes() == weights.read_bytes()
+    assert os.stat(copied).st_mode & 0o200
+
+
+def test_a_corpus_that_has_the_round_already_is_refused() -> None:
+    (STATE / "corpus" / "round-0001").mkdir()
+    with pytest.raises(RecordError, match=r"data/state/corpus/round-0001: already there"):
+        _evaluate(_episodes(1, 0, 0), [])
+    assert not NEXT.exists()
+    assert not (ROUND / "decision.json").exists()
+
+
+def test_solved_is_by_instance_and_unscored_ones_say_nothing() -> None:
+    crashed = trajectory(5, None, seed=10_003)
+    trajectories = [
+        trajectory(0, 0.2),
+        trajectory(1, 0.5),
+        trajectory(2, 0.4, seed=10_001),
+        trajectory(3, None, seed=10_001),
+        replace(crashed, episode=replace(crashed.episode, end=End.CRASHED)),
+    ]
+    assert decide.solved(trajectories, 0.5) == [("click-ok", True), ("click-ok", False)]
+
+
+JUDGEMENTS = [
+    _judgement(0.9, 0.95),
+    _judgement(0.4, 0.8),
+    _judgement(0.7, 0.2, label=False),
+    _judgement(0.6, 0.1, label=False, source="live", kind="type"),
+    _judgement(0.3, 0.9, query="outcome", source="live", kind="complete"),
+]
+
+
+def test_the_summary_has_both_models_side_by_side() -> None:
+    episodes = _episodes(3, 1, 4)
+    episodes[0]["tier"] = 2
+    summary = summarise(episodes, JUDGEMENTS)
+    champion, challenger = summary["agent"]["champion"], summary["agent"]["challenger"]
+    assert (champion["overall"]["rate"], challenger["overall"]["rate"]) == (5 / 8, 7 / 8)
+    assert (champion["tier_1"]["n"], champion["tier_2"]["solved"], challenger["tier_2"]["solved"]) == (
+        7,
+        0,
+        1,
+    )
+    assert champion["overall"]["low"] == pytest.approx(0.305742, abs=1e-6)
+    pairs = summary["reward"]["champion"]["step"]["pairs"]
+    assert (pairs["precision"], pairs["recall"], pairs["f1"], pairs["n"]) == (1 / 2, 1 / 2, 1 / 2, 3)
+    assert pairs["auc"] == 1 / 2
+    better = summary["reward"]["challenger"]
+    assert (better["step"]["pairs"]["f1"], better["step"]["pairs"]["f1_low"]) == (1, 1)
+    assert better["step"]["live"]["f1"] is None
+    assert summary["reward"]["champion"]["step"]["false_accepts"] == {
+        "click": {"rate": 1.0, "n": 1},
+        "type": {"rate": 1.0, "n": 1},
+    }
+    assert better["step"]["false_accepts"]["click"]["rate"] == 0
+    assert better["outcome"]["false_accepts"]["complete"] == {"rate": None, "n": 0}
+
+
+def test_the_plots_are_tables(tmp_path: Path) -> None:
+    folder = tmp_path / "plots"
+    write_plots(folder, _episodes(3, 1, 4), JUDGEMENTS)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "action_kinds.csv",
+        "reliability.csv",
+        "success_by_goal.csv",
+    ]
+    tables = {path.stem: list(csv.DictReader(path.read_text().splitlines())) for path in folder.iterdir()}
+    assert [(row["model"], row["solved"], row["n"]) for row in tables["success_by_goal"]] == [
+        ("champion", "5", "8"),
+        ("challenger", "7", "8"),
+    ]
+    assert sum(int(row["n"]) for row in tables["reliability"]) == 2 * len(JUDGEMENTS)
+    clicks = next(
+        row for row in tables["action_kinds"] if (row["kind"], row["model"]) == ("click", "champion")
+    )
+    assert (clicks["n"], clicks["false_accepts"]) == ("3", "1.0")
+
+
+def test_plots_of_nothing_are_empty_tables(tmp_path: Path) -> None:
+    write_plots(tmp_path / "plots", [], [])
+    assert [path.read_text().strip() for path in (tmp_path / "plots").iterdir()] == ["", "", ""]

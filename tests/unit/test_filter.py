@@ -1,0 +1,238 @@
+"""The filter stage on a round made by hand: which trajectories are accepted, and what lies on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hand_built import COMPLETE, MAIL, NAME, POST, SUBMIT, click, demonstration, trajectory, tried
+from hypothesis import given
+from hypothesis import strategies as st
+
+from environments.types import End, Instance
+from tasks.acceptance import Rejection, acts, judge, rejection
+from tasks.errors import GateError
+from tasks.files import ROUND, digest, read_json
+from tasks.filter import agent_rows, run
+from tasks.params import load_params
+from tasks.records import (
+    AgentRow,
+    Origin,
+    RewardRow,
+    Trajectory,
+    read_rows,
+    read_trajectories,
+    write_trajectories,
+)
+
+PARAMS = Path(__file__).parents[2] / "params.yaml"
+
+
+Stage = Callable[..., Path]
+
+
+@pytest.fixture
+def filtered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """Runs the stage on scored trajectories; the folder it made."""
+    monkeypatch.chdir(tmp_path)
+    (ROUND / "scored").mkdir(parents=True)
+
+    def run_on(trajectories: Iterable[Trajectory], max_per_goal: int = 4) -> Path:
+        write_trajectories(ROUND / "scored", trajectories)
+        params = load_params(PARAMS)
+        keys = params.filter.model_copy(update={"accept": 0.5, "max_per_goal": max_per_goal, "max_negatives": 3})
+        run(params.model_copy(update={"filter": keys}))
+        return ROUND / "rows"
+
+    return run_on
+
+
+SOLVED = trajectory(click(NAME), click(SUBMIT), COMPLETE, candidates={1: (tried(click(MAIL), 0.7),)})
+FAILED = trajectory(click(POST), click(MAIL), click(SUBMIT), seed=1, outcome=0.2, instruction="Tick Mail", shade=50)
+HOPELESS = trajectory(
+    *(click(POST), click(NAME)), seed=1, place=1, outcome=0.1, instruction="Tick Mail", shade=50,
+    origin=Origin.CONTINUATION, parent=FAILED.id, shared=1,
+)  # fmt: skip
+CRASHED = trajectory(goal="broken", outcome=None, end=End.CRASHED, instruction="")
+
+
+def test_a_round_gives_exactly_these_rows(filtered: Stage) -> None:
+    rows = filtered([SOLVED, FAILED, HOPELESS, CRASHED])
+    assert sorted(file.name for file in rows.iterdir()) == [
+        "agent_rows.parquet",
+        "filter.json",
+        "reward_rows.parquet",
+        "screenshots.parquet",
+        "trajectories.parquet",
+    ]
+    assert read_rows(rows / "agent_rows.parquet", AgentRow) == [
+        AgentRow(f"{SOLVED.id}#{step}", SOLVED.id, step, "form", 0, 1, action, "accepted", "a" * 12, "b" * 12)
+        for step, action in enumerate([str(click(NAME)), str(click(SUBMIT)), "complete"])
+    ]
+    for_reward = read_rows(rows / "reward_rows.parquet", RewardRow)
+    assert [(row.id, row.action, row.label, row.generator) for row in for_reward] == [
+        (f"{SOLVED.id}#0.0", str(click(NAME)), True, "executed"),
+        (f"{SOLVED.id}#0.1", str(click(MAIL)), False, "sibling"),
+        (f"{SOLVED.id}#1.0", str(click(MAIL)), False, "hard_negative"),
+        (f"{SOLVED.id}#1.1", str(click(SUBMIT)), True, "executed"),
+        (f"{SOLVED.id}#1.2", "complete", False, "early"),
+        (f"{SOLVED.id}#2.0", "complete", True, "outcome"),
+        (f"{SOLVED.id}#2.1", "complete", False, "cross_goal"),
+        (f"{SOLVED.id}#2.2", str(click(SUBMIT)), False, "past_end"),
+        (f"{FAILED.id}#0.0", str(click(POST)), False, "continuation"),
+    ]
+
+
+def test_only_the_trajectories_that_rows_refer_to_are_kept(filtered: Stage) -> None:
+    rows = filtered([CRASHED, HOPELESS, FAILED, SOLVED])
+    assert read_trajectories(rows) == [FAILED, SOLVED]
+
+
+def test_what_was_kept_and_why_not_is_told(filtered: Stage) -> None:
+    paths = [SOLVED, FAILED, HOPELESS, CRASHED, trajectory(click(SUBMIT), COMPLETE, place=1, outcome=0.8)]
+    paths += [trajectory(click(SUBMIT), COMPLETE, seed=seed, outcome=0.7, shade=seed * 9) for seed in (2, 3)]
+    report = read_json(filtered(paths, max_per_goal=2) / "filter.json")
+    assert report["goals"] == {
+        "form": {
+            "tried": 6,
+            "finished": 6,
+            "accepted": 2,
+            "dropped": {"low_outcome": 2, "not_best": 1, "over_limit": 1},
+        },
+        "broken": {"tried": 1, "finished": 0, "accepted": 0, "dropped": {"crashed": 1}},
+    }
+    assert report["agent_rows"] == 5
+    assert report["reward_rows"]["continuation"] == {"positive": 0, "negative": 1}
+    assert report["reward_rows"]["executed"]["negative"] == 0
+
+
+def test_the_same_input_gives_the_same_bytes(filtered: Stage) -> None:
+    paths = [SOLVED, FAILED, HOPELESS]
+    first = digest(filtered(paths))
+    assert digest(filtered(paths)) == first
+
+
+def test_the_order_of_trajectories_changes_no_row(filtered: Stage) -> None:
+    paths = [SOLVED, FAILED, HOPELESS, trajectory(click(SUBMIT), COMPLETE, place=9)]
+    files = ("agent_rows.parquet", "reward_rows.parquet", "filter.json")
+    first = [digest(filtered(paths) / file) for file in files]
+    assert [digest(filtered(reversed(paths)) / file) for file in files] == first
+
+
+def test_a_world_verdict_changes_no_row(filtered: Stage) -> None:
+    paths = [SOLVED, FAILED, HOPELESS]
+    files = ("agent_rows.parquet", "reward_rows.parquet", "filter.json")
+    found = []
+    for verdict in (True, False):
+        rows = filtered([replace(path, verdict=verdict) for path in paths])
+        found.append([digest(rows / file) for file in files])
+    assert found[0] == found[1]
+
+
+def test_without_accepted_trajectories_there_are_reward_rows_alone(filtered: Stage) -> None:
+    rows = filtered([FAILED, HOPELESS])
+    assert read_rows(rows / "agent_rows.parquet", AgentRow) == []
+    assert [row.generator for row in read_rows(rows / "reward_rows.parquet", RewardRow)] == ["continuation"]
+
+
+def test_without_any_row_the_round_stops(filtered: Stage) -> None:
+    with pytest.raises(GateError) as error:
+        filtered([FAILED, CRASHED])
+    assert str(error.value) == (
+        "data/round/scored: 2 trajectories (1 crashed, 1 low_outcome) give no row; training needs one with "
+        "an outcome of at least filter.accept = 0.5; raise propose.per_goal or explore.candidates in "
+        "params.yaml and run `dvc repro filter`"
+    )
+    assert not (ROUND / "rows").exists()
+
+
+def test_without_any_trajectory_the_round_stops(filtered: Stage) -> None:
+    with pytest.raises(GateError, match=r"0 trajectories \(there are none\) give no row"):
+        filtered([])
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        (trajectory(click(SUBMIT), outcome=0.5), None),
+        (trajectory(click(SUBMIT), end=End.STEP_LIMIT), None),
+        (trajectory(click(SUBMIT), end=End.WORLD), None),
+        (demonstration(click(SUBMIT)), None),
+        (trajectory(click(SUBMIT), outcome=0.49), Rejection.LOW_OUTCOME),
+        (trajectory(click(SUBMIT), outcome=None), Rejection.NOT_SCORED),
+        (trajectory(click(SUBMIT), end=End.CRASHED), Rejection.CRASHED),
+        (trajectory(click(SUBMIT), end=End.INVALID), Rejection.INVALID),
+        (trajectory(click(SUBMIT), origin=Origin.EVALUATION), Rejection.EVALUATION),
+        (trajectory(COMPLETE), Rejection.NO_STEPS),
+        (trajectory(), Rejection.NO_STEPS),
+    ],
+)
+def test_a_trajectory_is_solved_or_it_is_said_why_not(path: Trajectory, reason: Rejection | None) -> None:
+    assert rejection(path, 0.5) is reason
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (trajectory(*[click(NAME)] * 3, outcome=0.9), trajectory(click(NAME), outcome=0.8)),
+        (trajectory(click(NAME)), trajectory(click(NAME), click(SUBMIT))),
+        (trajectory(click(NAME), COMPLETE, outcome=0.5), trajectory(click(NAME), outcome=0.4)),
+    ],
+    ids=["outcome", "fewer steps", "solved"],
+)
+def test_the_best_of_an_instance_is_accepted(better: Trajectory, worse: Trajectory) -> None:
+    paths = [replace(worse, id="r/form/0/0"), replace(better, id="r/form/0/1")]
+    assert [name for name, reason in judge(paths, 0.5, 4).items() if reason is None] == ["r/form/0/1"]
+
+
+def test_of_two_equally_good_ones_the_lower_id_is_accepted() -> None:
+    paths = [trajectory(click(NAME), place=1), trajectory(click(NAME), COMPLETE, place=0)]
+    assert [name for name, reason in judge(paths, 0.5, 4).items() if reason is None] == [paths[1].id]
+
+
+OUTCOMES = st.sampled_from([None, 0.1, 0.6, 0.9])
+TRIES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3), OUTCOMES, st.sampled_from(End)))
+
+
+@given(TRIES, st.integers(1, 3))
+def test_what_is_accepted_of_any_round(made: list[tuple[str, int, float | None, End]], limit: int) -> None:
+    paths = [
+        trajectory(click(SUBMIT), goal=goal, seed=seed, place=place, outcome=outcome, end=end)
+        for place, (goal, seed, outcome, end) in enumerate(made)
+    ]
+    verdicts = judge(paths, 0.5, limit)
+    accepted = [path for path in paths if verdicts[path.id] is None]
+    assert all(rejection(path, 0.5) is None for path in accepted)
+    instances = [path.episode.instance for path in accepted]
+    assert len(set(instances)) == len(instances)
+    solved = {path.episode.instance for path in paths if rejection(path, 0.5) is None}
+    for goal in "ab":
+        assert _of(goal, instances) == min(limit, _of(goal, solved))
+
+
+def _of(goal: str, instances: Iterable[Instance]) -> int:
+    return sum(instance.goal.id == goal for instance in instances)
+
+
+def test_agent_rows_end_with_one_complete_however_the_path_ended() -> None:
+    for path in (SOLVED, demonstration(click(NAME), click(SUBMIT))):
+        rows = agent_rows([path], "demonstration")
+        assert [(row.step, row.action) for row in rows] == [
+            (0, str(click(NAME))),
+            (1, str(click(SUBMIT))),
+            (2, "complete"),
+        ]
+        assert {row.source for row in rows} == {"demonstration"}
+
+
+def test_equal_agent_rows_are_kept_once_and_different_actions_both() -> None:
+    paths = [trajectory(click(NAME), click(last), COMPLETE, seed=seed) for seed, last in enumerate((MAIL, MAIL, POST))]
+    rows = agent_rows(paths, "accepted")
+    assert [(row.seed, row.step) for row in rows] == [(0, 0), (0, 1), (0, 2), (2, 1), (2, 2)]
+
+
+def test_complete_is_no_act() -> None:
+    assert len(acts(SOLVED.episode)) == len(SOLVED.episode.steps) - 1
+    assert acts(FAILED.episode) == FAILED.episode.steps

@@ -1,0 +1,293 @@
+"""What each generator makes of trajectories made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from hand_built import (
+    COMPLETE,
+    FORM,
+    MAIL,
+    NAME,
+    POST,
+    SUBMIT,
+    click,
+    demonstration,
+    screen,
+    trajectory,
+    tried,
+    typed,
+)
+
+from environments.types import Action, Element, End, Kind
+from tasks.records import Origin, RewardRow, Trajectory
+from tasks.reward_data import Generator, reward_rows
+from tasks.reward_data.continuation import continued
+from tasks.reward_data.corruption import endings
+from tasks.reward_data.draft import Draft
+from tasks.reward_data.rule import agrees, executed, proposed, siblings
+
+DOWN, UP = Action(Kind.SCROLL, text="down"), Action(Kind.SCROLL, text="up")
+ENTER = Action(Kind.PRESS, text="Enter")
+
+
+def brief(drafts: Iterable[Draft]) -> list[tuple[int, Action, Generator, bool]]:
+    return [(item.step, item.action, item.generator, item.label) for item in drafts]
+
+
+def make(*trajectories: Trajectory, most: int = 3) -> list[RewardRow]:
+    return reward_rows(trajectories, accept=0.5, max_negatives=most, seed=0)
+
+
+def test_a_demonstration_gives_exactly_these_rows() -> None:
+    path = demonstration(click(NAME), typed("Ann"), click(SUBMIT))
+    other = trajectory(seed=1, instruction='Enter "Bob" and submit', outcome=0.1)
+    own = path.episode.instruction
+    assert [(row.id, row.instruction, row.action, row.label, row.generator) for row in make(path, other)] == [
+        ("round-0001/form/0/0#0.0", own, 'click textbox "" 70,40', True, "executed"),
+        ("round-0001/form/0/0#0.1", own, 'click checkbox "Mail" 26,66', False, "sibling"),
+        ("round-0001/form/0/0#0.2", own, 'click checkbox "Post" 26,86', False, "sibling"),
+        ("round-0001/form/0/0#1.0", own, 'type "Ann"', True, "executed"),
+        ("round-0001/form/0/0#1.1", own, 'type "and"', False, "wrong_text"),
+        ("round-0001/form/0/0#2.0", own, 'click button "Submit" 50,130', True, "executed"),
+        ("round-0001/form/0/0#2.1", own, 'type "Ann"', False, "repeat"),
+        ("round-0001/form/0/0#2.2", own, "complete", False, "early"),
+        ("round-0001/form/0/0#3.0", own, "complete", True, "outcome"),
+        ("round-0001/form/0/0#3.1", 'Enter "Bob" and submit', "complete", False, "cross_goal"),
+        ("round-0001/form/0/0#3.2", own, 'click button "Submit" 50,130', False, "past_end"),
+        ("round-0001/form/0/0#3.3", own, 'click checkbox "Post" 26,86', False, "past_end"),
+    ]
+
+
+def test_a_row_names_the_goal_the_round_and_the_models() -> None:
+    row = make(trajectory(click(SUBMIT), seed=7))[0]
+    assert (row.trajectory, row.goal, row.seed, row.round) == ("round-0001/form/7/0", "form", 7, 1)
+    assert (row.agent, row.reward) == ("a" * 12, "b" * 12)
+
+
+LINK = Element("link", "Submit", (30, 125, 20, 8))  # within the button
+
+
+@pytest.mark.parametrize(
+    ("action", "right", "same"),
+    [
+        (
+            Action(Kind.CLICK, (21, 139), ("button", "Go")),
+            click(SUBMIT),
+            True,
+        ),  # in the box, whatever it says
+        (Action(Kind.CLICK, (81, 130), ("button", "Submit")), click(SUBMIT), False),  # beside the box
+        (click(MAIL), click(POST), False),
+        (typed("  new  YORK "), typed("New York"), True),
+        (typed("New"), typed("New York"), False),
+        (ENTER, ENTER, True),
+        (Action(Kind.PRESS, text="Tab"), ENTER, False),
+        (UP, DOWN, False),
+        (typed("Ann"), click(NAME), False),
+        (COMPLETE, click(NAME), False),
+        (Action(Kind.CLICK, (5, 5), ("x", "")), Action(Kind.CLICK, (5, 5), ("y", "")), True),  # on no element
+        (Action(Kind.CLICK, (6, 5), ("y", "")), Action(Kind.CLICK, (5, 5), ("y", "")), False),
+        (Action(Kind.CLICK, (21, 139), ("x", "")), click(LINK), False),  # the button is not the link on it
+        (click(LINK), Action(Kind.CLICK, (32, 126), ("button", "Submit")), True),  # the link is on the button
+    ],
+)
+def test_an_action_is_compared_by_rule(action: Action, right: Action, same: bool) -> None:
+    assert agrees(action, right, screen(0, (*FORM, LINK))) is same
+
+
+def test_candidates_are_compared_with_what_was_done() -> None:
+    on_submit = Action(Kind.CLICK, (30, 125), ("button", "Submit"))
+    candidates = (
+        tried(click(SUBMIT), 0.9),
+        tried(on_submit, 0.8),
+        tried(click(MAIL), 0.5),
+        tried(click(POST), 0.4),
+        tried(ENTER),
+    )
+    path = trajectory(click(SUBMIT), candidates={0: candidates})
+    assert brief(proposed(path)) == [
+        (0, on_submit, Generator.RULE_POSITIVE, True),
+        (0, click(MAIL), Generator.HARD_NEGATIVE, False),
+        (0, click(POST), Generator.RULE, False),
+        (0, ENTER, Generator.RULE, False),  # not scored is not liked
+    ]
+
+
+def test_candidates_on_the_last_screen_go_past_the_end() -> None:
+    candidates = (tried(COMPLETE, 0.9), tried(click(MAIL), 0.6))
+    path = trajectory(click(SUBMIT), COMPLETE, candidates={1: candidates})
+    assert brief(proposed(path)) == [(1, click(MAIL), Generator.HARD_NEGATIVE, False)]
+
+
+def test_what_is_clicked_later_is_not_wrong_now_but_ending_the_work_is() -> None:
+    candidates = (tried(click(POST), 0.9), tried(click(SUBMIT), 0.9))
+    path = trajectory(click(MAIL), click(POST), click(SUBMIT), candidates={0: candidates})
+    assert brief(proposed(path)) == [(0, click(SUBMIT), Generator.HARD_NEGATIVE, False)]
+    assert click(POST) not in {item.action for item in executed(path, 9) if item.step == 0}
+    assert click(MAIL) in {item.action for item in executed(path, 9) if item.step == 1}
+
+
+def test_the_same_field_is_right_even_if_one_like_it_is_clicked_later() -> None:
+    beside = Action(Kind.CLICK, (30, 35), ("textbox", ""))
+    path = trajectory(click(NAME), click(MAIL), click(NAME), click(SUBMIT), candidates={0: (tried(beside, 0.9),)})
+    assert brief(proposed(path)) == [(0, beside, Generator.RULE_POSITIVE, True)]
+
+
+def test_near_misses_are_the_most_tempting_ones() -> None:
+    path = demonstration(click(NAME), typed("Ann"), DOWN, click(SUBMIT), instruction='Type "Ann" or "Ben", then go')
+    wrong = [(item.step, item.generator.value, str(item.action)) for item in executed(path, 3) if not item.label]
+    assert wrong == [
+        (0, "sibling", 'click checkbox "Mail" 26,66'),
+        (0, "sibling", 'click checkbox "Post" 26,86'),
+        (0, "sibling", 'click button "Submit" 50,130'),
+        (1, "wrong_text", 'type "Ben"'),
+        (1, "repeat", 'click textbox "" 70,40'),
+        (1, "sibling", 'click checkbox "Mail" 26,66'),
+        (2, "wrong_text", "scroll up"),
+        (2, "repeat", 'type "Ann"'),
+        (2, "sibling", 'click textbox "" 70,40'),
+        (3, "repeat", "scroll down"),
+        (3, "sibling", 'click checkbox "Post" 26,86'),
+        (3, "sibling", 'click checkbox "Mail" 26,66'),
+    ]
+
+
+def test_where_little_is_on_the_screen_typing_takes_the_place_of_a_click() -> None:
+    path = demonstration(click(SUBMIT), instruction="Click Submit")
+    alone = replace(path.episode.steps[0], observation=screen(0, (SUBMIT,)))
+    bare = replace(path, episode=replace(path.episode, steps=(alone,)))
+    wrong = [(item.generator, item.action) for item in executed(bare, 3) if not item.label]
+    assert wrong == [(Generator.SWAPPED_KIND, typed("Submit")), (Generator.SWAPPED_KIND, typed("Click"))]
+
+
+def test_siblings_are_of_the_same_kind_first_then_near() -> None:
+    assert [str(action) for action in siblings(screen(0), click(POST))] == [
+        'click checkbox "Mail" 26,66',
+        'click button "Submit" 50,130',
+        'click textbox "" 70,40',
+    ]
+
+
+def test_where_one_types_siblings_are_near_the_field_in_use() -> None:
+    field = replace(NAME, box=(20, 90, 100, 20), states=("focus",))
+    assert [action.target for action in siblings(screen(0, (NAME, SUBMIT, POST, field)), typed("Ann"))] == [
+        ("textbox", ""),  # the field itself
+        ("textbox", ""),
+        ("button", "Submit"),
+        ("checkbox", "Post"),
+    ]
+
+
+def test_complete_is_right_at_the_end_alone() -> None:
+    path = trajectory(click(NAME), click(SUBMIT), COMPLETE)
+    instructions = {"form": ["Another one", path.episode.instruction]}
+    drafts = list(endings(path, instructions, 3, seed=0))
+    assert brief(drafts) == [
+        (2, COMPLETE, Generator.OUTCOME, True),
+        (0, COMPLETE, Generator.EARLY, False),
+        (1, COMPLETE, Generator.EARLY, False),
+        (2, COMPLETE, Generator.CROSS_GOAL, False),
+        (2, click(SUBMIT), Generator.PAST_END, False),
+        (2, click(POST), Generator.PAST_END, False),
+        (2, click(MAIL), Generator.PAST_END, False),
+    ]
+    assert [item.instruction for item in drafts if item.generator is Generator.CROSS_GOAL] == ["Another one"]
+
+
+@pytest.mark.parametrize(
+    ("others", "shown_with"),
+    [
+        (
+            [trajectory(seed=1, instruction="Of this goal"), trajectory(goal="other", instruction="Other")],
+            "Of this goal",
+        ),
+        ([trajectory(seed=1), trajectory(goal="other", instruction="Other")], "Other"),
+        ([trajectory(seed=1, instruction="", end=End.CRASHED, outcome=None)], None),
+        ([], None),
+    ],
+)
+def test_another_goal_is_the_same_goal_with_another_seed_if_there_is_one(
+    others: list[Trajectory], shown_with: str | None
+) -> None:
+    rows = make(trajectory(click(SUBMIT)), *others)
+    crossed = [row.instruction for row in rows if row.generator == "cross_goal"]
+    assert crossed == ([] if shown_with is None else [shown_with])
+    assert [row.generator for row in rows if row.action == "complete" and row.label] == ["outcome"]
+
+
+def test_which_other_goal_follows_from_the_seed() -> None:
+    paths = [trajectory(click(SUBMIT), seed=seed, instruction=f"Number {seed}", shade=10 * seed) for seed in range(12)]
+
+    def crossed(seed: int) -> list[str]:
+        rows = reward_rows(paths, accept=0.5, max_negatives=3, seed=seed)
+        return [row.instruction for row in rows if row.generator == "cross_goal"]
+
+    assert crossed(1) == crossed(1) != crossed(2)
+
+
+def test_search_and_demonstration_end_alike() -> None:
+    actions = (click(NAME), click(SUBMIT))
+    rows = [
+        [(row.step, row.action, row.label) for row in make(path)]
+        for path in (trajectory(*actions, COMPLETE), demonstration(*actions))
+    ]
+    assert rows[0] == rows[1]
+    assert (2, "complete", True) in rows[0]
+
+
+def continuation(failed: Trajectory, shared: int, outcome: float | None, place: int, **about: object) -> Trajectory:
+    actions = [step.action for step in failed.episode.steps[:shared]]
+    return trajectory(
+        *actions, click(SUBMIT), origin=Origin.CONTINUATION, outcome=outcome, place=place,
+        parent=failed.id, shared=shared, **about,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def test_a_step_of_a_failed_path_is_judged_by_its_continuations() -> None:
+    failed = trajectory(click(NAME), click(MAIL), click(POST), click(NAME), outcome=0.2)
+    paths = [
+        failed,
+        continuation(failed, 1, 0.1, 1),
+        continuation(failed, 1, 0.8, 2),
+        continuation(failed, 2, 0.1, 3),
+        continuation(failed, 2, 0.9, 4, end=End.INVALID),
+        continuation(failed, 3, None, 5),
+        continuation(failed, 3, 0.1, 6, end=End.CRASHED),
+    ]
+    assert brief(continued(paths, 0.5)) == [
+        (0, click(NAME), Generator.CONTINUATION, True),
+        (1, click(MAIL), Generator.CONTINUATION, False),
+    ]
+
+
+def test_a_solved_path_is_not_judged_by_its_continuations() -> None:
+    solved = trajectory(click(NAME), click(MAIL), outcome=0.5)
+    assert brief(continued([solved, continuation(solved, 1, 0.1, 1)], 0.5)) == []
+
+
+def test_a_solved_path_through_a_step_counts_as_a_continuation() -> None:
+    failed = trajectory(click(NAME), click(MAIL), outcome=0.2)
+    hopeless = continuation(failed, 1, 0.1, 1)
+    solved = trajectory(click(NAME), click(SUBMIT), place=2)
+    assert brief(continued([failed, hopeless, solved], 0.5)) == [(0, click(NAME), Generator.CONTINUATION, True)]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        trajectory(click(NAME), click(SUBMIT), outcome=0.49),
+        trajectory(click(NAME), click(SUBMIT), outcome=None),
+        trajectory(click(NAME), click(SUBMIT), end=End.CRASHED),
+        trajectory(click(NAME), click(SUBMIT), end=End.INVALID),
+        trajectory(click(NAME), click(SUBMIT), origin=Origin.EVALUATION),
+        trajectory(COMPLETE, outcome=1.0),
+        trajectory(outcome=1.0),
+    ],
+    ids=["failed", "not scored", "crashed", "invalid", "evaluation", "only complete", "nothing done"],
+)
+def test_a_path_that_is_not_solved_teaches_nothing_by_itself(path: Trajectory) -> None:
+    liked = (tried(click(NAME), 0.9), tried(click(MAIL), 0.9))
+    solved = trajectory(click(SUBMIT), goal="other", seed=1, candidates={0: liked})
+    assert {row.trajectory for row in make(path, solved)} == {solved.id}
