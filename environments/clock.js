@@ -55,10 +55,7 @@
     return first;
   };
 
-  let marked = null;
   window.__ratchet = {
-    mark() { marked = { now, nextId, timers: new Map([...timers].map(([k, v]) => [k, { ...v }])) }; },
-    rewind() { now = marked.now; nextId = marked.nextId; timers.clear(); for (const [k, v] of marked.timers) timers.set(k, { ...v }); },
     // Run what falls due in the next `ms` milliseconds.
     async advance(ms) {
       const end = now + ms;

@@ -17,14 +17,15 @@ JOURNAL = WORK / "round.json"
 class Journal:
     """``.ratchet/round.json``: there from a round's first moment to its last.
 
-    ``head`` is the commit the round started from; ``founding`` whether it makes the seed first; ``done`` the steps
-    taken and what each gave; ``stages`` seconds of each stage's own work; ``spent_s`` seconds until the last save.
+    ``head`` is the commit the round started from; ``founding`` whether it makes the seed first; ``at`` the
+    stage or step under way; ``done`` the steps taken and what each gave; ``stages`` seconds of each stage's
+    own work; ``spent_s`` seconds until the last save.
     """
 
     round: int
     head: str
     founding: bool
-    flow_run: str = ""
+    at: str = "begin"
     mlflow_run: str | None = None
     spent_s: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)
@@ -43,7 +44,8 @@ class Journal:
         """The journal of a new round, not yet saved.
 
         Raises:
-            WorkspaceError: git is in the middle of something, a file that rounds commit is dirty, or the round was made.
+            WorkspaceError: git is in the middle of something, a file that rounds commit is dirty, or the round
+                was made already.
         """
         versions.check_clean()
         number = versions.round_number()
@@ -61,9 +63,15 @@ class Journal:
         self._clock = now
         write_json(JOURNAL, asdict(self))
 
+    def begin_step(self, name: str) -> None:
+        """Note what is under way."""
+        self.at = name
+        self.save()
+
     def once(self, step: str, action: Callable[[], str]) -> str:
-        """Take a step unless it was taken, and give what it gave. A kill right after the step takes it again."""
+        """Take a step unless it was taken, and give what it gave. Killed before it is noted, it is taken again."""
         if step not in self.done:
+            self.begin_step(step)
             self.done[step] = action()
             self.save()
         return self.done[step]

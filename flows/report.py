@@ -8,7 +8,7 @@ from typing import Any
 
 from flows.journal import Journal
 from tasks import versions
-from tasks.errors import WorkspaceError
+from tasks.errors import BusyError, WorkspaceError
 from tasks.files import ROUND, read_json
 
 Decision = Mapping[str, Mapping[str, Any]]
@@ -83,21 +83,22 @@ def read_decision() -> Decision:
 
 
 def status() -> list[str]:
-    """The round to come or under way, and how the last one ended."""
+    """The round to come, under way or stopped, and how the last one ended."""
     journal = Journal.read()
-    number = journal.round if journal else versions.round_number()
-    lines = [
-        f"{versions.tag_of(number)}: "
-        + (_where(journal) if journal else "to come; start it with `ratchet round`")
-    ]
-    if not journal and (ROUND / "decision.json").exists():
+    if journal:
+        return [f"{versions.tag_of(journal.round)}: {_where(journal)}"]
+    lines = [f"{versions.tag_of(versions.round_number())}: to come; start it with `ratchet round`"]
+    if (ROUND / "decision.json").exists():
         lines += [f"last: {line}" for line in verdicts(read_decision())]
     return lines
 
 
 def _where(journal: Journal) -> str:
-    finished = ", ".join([*journal.stages, *journal.done]) or "nothing yet"
-    return f"unfinished; done: {finished}; `ratchet round` goes on with it"
+    try:
+        versions.refuse_if_busy()
+    except BusyError:
+        return f"under way, in {journal.at!r}"
+    return f"stopped in {journal.at!r}; `ratchet round` goes on from there"
 
 
 def _change(verdict: Mapping[str, Any]) -> str:

@@ -59,14 +59,12 @@ class _Round:
 
     def __init__(self, journal: Journal, retries: int) -> None:
         self.journal, self.retries = journal, retries
-        self.at = "begin"
 
     def run(self) -> Report:
         from tasks import lineage
 
         journal = self.journal
         os.environ["RATCHET_ROUND"] = versions.tag_of(journal.round)  # so that a stage dies with this process
-        journal.flow_run = flow_run.id or ""
         journal.mlflow_run = lineage.begin_round(journal.round, self._tags(), run_id=journal.mlflow_run)
         journal.save()
         try:
@@ -75,7 +73,7 @@ class _Round:
             self._walk(seed=False)
             return self._keep()
         except RatchetError as error:
-            lineage.fail_round(journal.mlflow_run, self.at, str(error))
+            lineage.fail_round(journal.mlflow_run, journal.at, str(error))
             raise
 
     def _found(self) -> None:
@@ -98,7 +96,7 @@ class _Round:
     def _make(self, name: str) -> None:
         from tasks import lineage
 
-        self.at = name
+        self.journal.begin_step(name)
         seconds = _as_task(name, self.retries)(_reproduce)(name)
         if seconds is not None or name not in self.journal.stages:
             # Up to date and not in the journal: killed before it got there, or nothing it reads has changed.
@@ -129,7 +127,6 @@ class _Round:
         return made
 
     def _step(self, name: str, action: Callable[[], str], retries: int = 0, delay_s: int = 0) -> str:
-        self.at = name
         return self.journal.once(name, lambda: str(_as_task(name, retries, delay_s)(action)()))
 
     def _overhead(self) -> dict[str, float]:

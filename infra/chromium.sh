@@ -20,6 +20,6 @@ fi
 echo "setup: installing Chromium"
 export DEBIAN_FRONTEND=noninteractive
 $as_root apt-get update -qq
-if ! $as_root apt-get install -y -qq chromium-headless-shell >/dev/null 2>&1; then
-    $as_root apt-get install -y -qq chromium >/dev/null || { echo "setup: failed. By hand: $by_hand" >&2; exit 2; }
+if ! $as_root apt-get install -y -qq chromium-headless-shell fonts-liberation >/dev/null 2>&1; then
+    $as_root apt-get install -y -qq chromium fonts-liberation >/dev/null || { echo "setup: failed. By hand: $by_hand" >&2; exit 2; }
 fi

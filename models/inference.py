@@ -43,7 +43,11 @@ def _extend(network: Network, prefix: _Prefix, tokens: Tensor, mask: Tensor, sta
     prefix.mask = torch.cat([prefix.mask, mask], dim=-1)
     positions = start[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
     output = network.hidden(
-        input_ids=tokens, attention_mask=prefix.mask, position_ids=positions, past_key_values=prefix.cache, use_cache=True
+        input_ids=tokens,
+        attention_mask=prefix.mask,
+        position_ids=positions,
+        past_key_values=prefix.cache,
+        use_cache=True,
     )
     hidden: Tensor = output.last_hidden_state
     return hidden
@@ -51,7 +55,11 @@ def _extend(network: Network, prefix: _Prefix, tokens: Tensor, mask: Tensor, sta
 
 @torch.inference_mode()
 def sample(
-    network: Network, contexts: Sequence[Context], samples: int, temperature: float, generator: torch.Generator | None
+    network: Network,
+    contexts: Sequence[Context],
+    samples: int,
+    temperature: float,
+    generator: torch.Generator | None,
 ) -> list[list[str]]:
     """``samples`` answers to each context; greedy when the temperature is 0.
 
@@ -85,7 +93,9 @@ def _choose(logits: Tensor, temperature: float, generator: torch.Generator | Non
 
 
 @torch.inference_mode()
-def score(network: Network, contexts: Sequence[Context], actions: Sequence[Sequence[str]]) -> list[list[float]]:
+def score(
+    network: Network, contexts: Sequence[Context], actions: Sequence[Sequence[str]]
+) -> list[list[float]]:
     """p(+) / (p(+) + p(-)) of each candidate action of each context, in 0..1 (UI-Genie, section 3.2)."""
     rows = [row for row, candidates in enumerate(actions) for _ in candidates]
     branches = [network.answer_tokens(action) for candidates in actions for action in candidates]

@@ -28,7 +28,9 @@ class Agent:
         ``seed`` names the draw: the same name gives the same samples. Answers that are no action are left out,
         so a list may be empty.
         """
-        answers = sample(self._network, contexts, samples, temperature, _generator(seed) if temperature else None)
+        answers = sample(
+            self._network, contexts, samples, temperature, _generator(seed) if temperature else None
+        )
         return [merge(texts, context.observation) for texts, context in zip(answers, contexts, strict=True)]
 
 
@@ -40,7 +42,9 @@ class RewardModel:
 
     def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
         """The reward of each candidate action of each context, 0..1; of ``complete``, the outcome reward."""
-        return score(self._network, contexts, [[str(action) for action in candidates] for candidates in actions])
+        return score(
+            self._network, contexts, [[str(action) for action in candidates] for candidates in actions]
+        )
 
 
 def load(base: str, adapter: Path, dtype: str, screenshots: int) -> Network:

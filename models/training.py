@@ -34,7 +34,9 @@ class Schedule:
 Report = Callable[[int, float], None]
 
 
-def train(network: Network, samples: Sequence[Sample], schedule: Schedule, scratch: Path, report: Report) -> list[float]:
+def train(
+    network: Network, samples: Sequence[Sample], schedule: Schedule, scratch: Path, report: Report
+) -> list[float]:
     """Train the network's adapter in place; an interrupted training goes on from ``scratch``.
 
     Args:
@@ -99,8 +101,10 @@ def _batches(samples: Sequence[Sample], schedule: Schedule) -> list[list[Sample]
     batches: list[list[Sample]] = []
     while len(batches) < schedule.updates:
         order = sorted(chooser.sample(range(len(samples)), len(samples)), key=lambda at: _length(samples[at]))
-        rows = [[samples[at] for at in order[start : start + schedule.batch_rows]]
-                for start in range(0, len(order), schedule.batch_rows)]
+        rows = [
+            [samples[at] for at in order[start : start + schedule.batch_rows]]
+            for start in range(0, len(order), schedule.batch_rows)
+        ]
         batches += chooser.sample(rows, len(rows))
     return batches[: schedule.updates]
 
@@ -112,7 +116,9 @@ def _length(sample: Sample) -> int:
     return text // 3 + 12 * len(context.history) + sum(len(branch.tokens) for branch in sample.branches)
 
 
-def _save(scratch: Path, weights: dict[str, Tensor], optimizer: torch.optim.Optimizer, history: list[float]) -> None:
+def _save(
+    scratch: Path, weights: dict[str, Tensor], optimizer: torch.optim.Optimizer, history: list[float]
+) -> None:
     """Weights and moments of the last update in one file, put in place by a rename."""
     tensors = {f"weight.{name}": weight.detach() for name, weight in weights.items()}
     for name, weight in weights.items():

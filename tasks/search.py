@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from environments.types import Action, Candidate, End, Episode, Instance, Kind, Observation, Start, Step, World
+from environments.types import (
+    Action,
+    Candidate,
+    End,
+    Episode,
+    Instance,
+    Kind,
+    Observation,
+    Start,
+    Step,
+    World,
+)
 from models.prompts import Context, context_at
 from tasks.params import Explore
 
@@ -81,14 +92,20 @@ class Walker:
         return End.STEP_LIMIT if length >= self._instance.goal.max_steps else None
 
 
-def search(world: World, agent: Proposer, judge: Scorer, instance: Instance, settings: Explore, seed: str) -> list[Episode]:
+def search(
+    world: World, agent: Proposer, judge: Scorer, instance: Instance, settings: Explore, seed: str
+) -> list[Episode]:
     """Episodes of the best paths, at most ``settings.paths``, each with step scores and an outcome score."""
     walker = Walker(world, instance)
     instruction = walker.start.instruction
     live, ended = [_Path((), walker.start.observation)], list[_Path]()
     for depth in range(instance.goal.max_steps):
         considered = _consider(agent, judge, instruction, live, settings, f"{seed}/{depth}")
-        ended += [replace(path, end=End.INVALID) for path, options in zip(live, considered, strict=True) if not options]
+        ended += [
+            replace(path, end=End.INVALID)
+            for path, options in zip(live, considered, strict=True)
+            if not options
+        ]
         grown = _grow(walker, live, considered, settings.paths - len(ended))
         live = [path for path in grown if path.end is None]
         ended += [path for path in grown if path.end is not None]
@@ -114,7 +131,9 @@ def _consider(
     ]
 
 
-def _grow(walker: Walker, live: Sequence[_Path], considered: Sequence[list[Candidate]], width: int) -> list[_Path]:
+def _grow(
+    walker: Walker, live: Sequence[_Path], considered: Sequence[list[Candidate]], width: int
+) -> list[_Path]:
     """The ``width`` best extensions by cumulative reward, taken in the world; ties go to the more frequent."""
     options = [
         (path.value + (candidate.score or 0.0), candidate.count, path, candidate, tuple(candidates))
@@ -138,7 +157,12 @@ def score_outcomes(judge: Scorer, episodes: Sequence[Episode]) -> list[float]:
 
 
 def roll_on(
-    world: World, agent: Proposer, instance: Instance, failed: Sequence[tuple[int, Episode]], settings: Explore, seed: str
+    world: World,
+    agent: Proposer,
+    instance: Instance,
+    failed: Sequence[tuple[int, Episode]],
+    settings: Explore,
+    seed: str,
 ) -> list[Continuation]:
     """``settings.rollouts`` sampled continuations from after each step but the last of each failed episode.
 
@@ -162,7 +186,11 @@ def roll_on(
         for place, options in zip(going, proposed, strict=True):
             paths[place] = _follow(walker, paths[place], options)
     return [
-        Continuation(number, shared, Episode(instance, instruction, path.steps, path.screen, path.end or End.STEP_LIMIT))
+        Continuation(
+            number,
+            shared,
+            Episode(instance, instruction, path.steps, path.screen, path.end or End.STEP_LIMIT),
+        )
         for (number, shared), path in zip(origins, paths, strict=True)
     ]
 

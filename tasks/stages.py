@@ -14,6 +14,9 @@ from typing import Any
 
 import yaml
 
+from environments.oracles import NoOracle
+from environments.registry import GoalError
+from models.weights import WeightsError
 from tasks.errors import ParamsError
 from tasks.files import WORK, digest, remove
 from tasks.params import Numerics, Params, load_params
@@ -49,7 +52,10 @@ def run(name: str) -> None:
     pin(params.numerics)
     module, _, function = STAGES[name].partition(":")
     stage: Callable[[Params], None] = getattr(import_module(module), function)
-    stage(params)
+    try:
+        stage(params)
+    except (GoalError, NoOracle, WeightsError) as error:
+        raise ParamsError(str(error)) from error
     for left in (WORK / "work").glob(f"{name}-*"):
         remove(left)
 

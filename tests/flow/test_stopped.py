@@ -4,63 +4,56 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import psutil
-import pytest
 
 from tests.flow.conftest import Workspace
 
+# Once for each commit it is about: kill -9 of the whole round, in the middle of git.
 HOOK = """#!/bin/sh
-# Once for each commit: kill -9 of the whole round, in the middle of git.
-once=.ratchet/killed-{hook}-$(git rev-list --count HEAD)
+commits=$(git rev-list --count HEAD)
+case "$commits" in {at}) ;; *) exit 0 ;; esac
+once=.ratchet/killed-{hook}-$commits
 [ -e "$once" ] || {{ touch "$once"; kill -9 0; }}
 """
 
 
-@pytest.mark.parametrize("group", [True, False], ids=["with its stage", "alone"])
-def test_killed_in_a_stage(workspace: Workspace, two_rounds: Workspace, group: bool) -> None:
-    with workspace.start("round", TOY_HANG="train") as process:
-        stage = _hanging(workspace)
+def test_stopped_in_stages(workspace: Workspace, two_rounds: Workspace) -> None:
+    with _hang_in("train", workspace) as process:
         second = workspace.ratchet("round")
         assert second.returncode == 2
         assert f"ratchet: round-0001 (process {process.pid} on " in second.stderr
         assert f"end it with `kill {process.pid}`" in second.stderr
-        explored = (workspace.root / ".ratchet/logs/explore.log").stat().st_mtime_ns
+        assert workspace.ratchet("status").stdout == "round-0001: under way, in 'train'\n"
+        os.killpg(process.pid, signal.SIGKILL)
+    assert "round-0001: stopped in 'train'" in workspace.ratchet("status").stdout
+    explored = (workspace.root / ".ratchet/logs/explore.log").stat().st_mtime_ns
 
-        (os.killpg if group else os.kill)(process.pid, signal.SIGKILL)
-        process.communicate()
-        _gone(stage)
+    with _hang_in("decide", workspace) as process:
+        process.kill()  # alone: its stage must not work on
+    with _hang_in("decide", workspace) as process:
+        process.terminate()
 
-    assert "unfinished; done: base, found, " in workspace.ratchet("status").stdout
     done = workspace.ratchet("round")
     assert done.returncode == 0, done.stderr
     assert (workspace.root / ".ratchet/logs/explore.log").stat().st_mtime_ns == explored
     _assert_as_undisturbed(workspace, two_rounds)
 
 
-def test_terminated(used: Workspace) -> None:
-    with used.start("round", TOY_HANG="explore") as process:
-        stage = _hanging(used)
-        process.terminate()
-        _, said = process.communicate()
-        _gone(stage)
-    assert process.returncode == 130
-    assert said.splitlines()[-1] == "ratchet: interrupted; `ratchet round` goes on from here"
-    done = used.ratchet("round")
-    assert done.returncode == 0, done.stderr
-
-
-def test_killed_in_and_after_every_commit(workspace: Workspace, two_rounds: Workspace) -> None:
-    for hook in ("pre-commit", "post-commit"):
-        workspace.write(f".git/hooks/{hook}", HOOK.format(hook=hook))
+def test_killed_in_and_after_commits(workspace: Workspace, two_rounds: Workspace) -> None:
+    """Of the seed, of the round (before and after it is made, so before its tag), and of the next state."""
+    for hook, at in {"pre-commit": "2", "post-commit": "2|3|4"}.items():
+        workspace.write(f".git/hooks/{hook}", HOOK.format(hook=hook, at=at))
         (workspace.root / ".git/hooks" / hook).chmod(0o755)
     codes = []
     while 0 not in codes and len(codes) < 10:
         done = workspace.ratchet("round")
         codes.append(done.returncode)
-    assert codes == [-signal.SIGKILL] * 6 + [0], done.stderr
+    assert codes == [-signal.SIGKILL] * 4 + [0], done.stderr
     _assert_as_undisturbed(workspace, two_rounds)
 
 
@@ -71,14 +64,17 @@ def _assert_as_undisturbed(workspace: Workspace, two_rounds: Workspace) -> None:
     assert workspace.git("status", "--porcelain") == ""
 
 
-def _hanging(workspace: Workspace) -> psutil.Process:
+@contextmanager
+def _hang_in(stage: str, workspace: Workspace) -> Iterator[subprocess.Popen[str]]:
+    """A round that stands still in a stage; by the end of the block both must be gone."""
     file = workspace.root / ".ratchet/hanging"
-    _until(lambda: file.exists() and file.read_text() != "")
-    return psutil.Process(int(file.read_text()))
-
-
-def _gone(process: psutil.Process) -> None:
-    _until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+    file.unlink(missing_ok=True)
+    with workspace.start("round", TOY_HANG=stage) as process:
+        _until(lambda: file.exists() and file.read_text() != "")
+        yield process
+        process.communicate()
+        pid = int(file.read_text())
+        _until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
 
 
 def _until(condition: Callable[[], bool]) -> None:

@@ -51,9 +51,19 @@ def test_the_same_seed_gives_the_same_samples(network: Network) -> None:
 
 def test_candidates_of_one_element_are_merged() -> None:
     observation = contexts()[0].observation
-    answers = ['click button "b0" 20,5', 'click button "b0" 21,6', 'click button "b0" 20,5', "wait", "nonsense", "wait extra"]
+    answers = [
+        'click button "b0" 20,5',
+        'click button "b0" 21,6',
+        'click button "b0" 20,5',
+        "wait",
+        "nonsense",
+        "wait extra",
+    ]
     found = merge(answers, observation)
-    assert [(str(candidate.action), candidate.count) for candidate in found] == [('click button "b0" 20,5', 3), ("wait", 1)]
+    assert [(str(candidate.action), candidate.count) for candidate in found] == [
+        ('click button "b0" 20,5', 3),
+        ("wait", 1),
+    ]
 
 
 def test_an_untrained_agent_may_have_nothing_to_propose(network: Network) -> None:

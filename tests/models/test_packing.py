@@ -12,7 +12,11 @@ from models.inference import score
 from models.network import Network
 from models.packing import Sample, imitation, judgement, loss
 
-LABELLED = [[("click b0", True), ("complete", False), ('type "abc"', False)], [("wait", True)], [("scroll up", False), ("x", True)]]
+LABELLED = [
+    [("click b0", True), ("complete", False), ('type "abc"', False)],
+    [("wait", True)],
+    [("scroll up", False), ("x", True)],
+]
 
 
 def gradients(network: Network) -> dict[str, torch.Tensor]:
@@ -60,8 +64,12 @@ def test_loss_of_an_answer_is_that_of_the_plain_model(network: Network) -> None:
     labels[:, : inputs["input_ids"].shape[1]] = -100
     images = {name: value for name, value in inputs.items() if name.startswith("pixel")}
     with torch.no_grad():
-        expected = network.model(input_ids=ids, attention_mask=torch.ones_like(ids), labels=labels, **images).loss
-    assert loss(network, [imitation(network, context, "click b1")]).item() == pytest.approx(expected.item(), rel=1e-5)
+        expected = network.model(
+            input_ids=ids, attention_mask=torch.ones_like(ids), labels=labels, **images
+        ).loss
+    assert loss(network, [imitation(network, context, "click b1")]).item() == pytest.approx(
+        expected.item(), rel=1e-5
+    )
 
 
 def test_a_branch_does_not_see_its_siblings(network: Network) -> None:

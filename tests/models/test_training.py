@@ -52,7 +52,9 @@ def test_a_killed_training_ends_with_the_same_bytes(base: Path, tmp_path: Path, 
     with pytest.raises(Killed):
         train(broken, answers(broken), SCHEDULE, tmp_path / "b", killer)
     resumed, reported = fresh(base), list[int]()
-    again = train(resumed, answers(resumed), SCHEDULE, tmp_path / "b", lambda done, value: reported.append(done))
+    again = train(
+        resumed, answers(resumed), SCHEDULE, tmp_path / "b", lambda done, value: reported.append(done)
+    )
     save_adapter(resumed, tmp_path / "resumed")
 
     assert again == losses

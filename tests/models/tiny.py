@@ -20,7 +20,14 @@ from environments.types import Action, Element, Observation
 from models.base import CHAT
 from models.prompts import Context
 
-SPECIAL = ["<|im_start|>", "<|im_end|>", "<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>"]
+SPECIAL = [
+    "<|im_start|>",
+    "<|im_end|>",
+    "<image>",
+    "<fake_token_around_image>",
+    "<global-img>",
+    "<end_of_utterance>",
+]
 
 
 def build_tiny_base(folder: Path) -> Path:
