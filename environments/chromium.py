@@ -167,9 +167,7 @@ class Browser:
         if self.evaluate(f"__ratchet.pressScrollbar({x}, {y})"):
             return
         events = [self._post_mouse("mouseMoved")]
-        events += [
-            self._post_mouse(name, button="left", clickCount=1) for name in ("mousePressed", "mouseReleased")
-        ]
+        events += [self._post_mouse(name, button="left", clickCount=1) for name in ("mousePressed", "mouseReleased")]
         for event in events:
             self._reply(event)
 

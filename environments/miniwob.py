@@ -92,9 +92,7 @@ class MiniWoB:
         seen: dict[str, Any] = browser.evaluate("__ratchet.look()")
         self._ended = bool(seen["done"])
         self._reward = float(seen["reward"]) if self._ended else 0.0
-        elements = tuple(
-            Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in seen["elements"]
-        )
+        elements = tuple(Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in seen["elements"])
         self._last = Observation(browser.screenshot(), elements)
         return self._last
 

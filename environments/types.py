@@ -262,7 +262,8 @@ class Step:
 class Episode:
     """One attempt at a goal instance: its steps, the screen it ended on, and why it ended.
 
-    A ``complete`` that was said is the last step; ``acts`` are the steps without it. ``outcome`` is the reward model's score of ``complete`` on the last screen, None when not scored.
+    A ``complete`` that was said is the last step; ``acts`` are the steps without it. ``outcome`` is the
+    reward model's score of ``complete`` on the last screen, None when not scored.
     """
 
     instance: Instance

@@ -25,9 +25,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-Verbose = Annotated[
-    bool, typer.Option("--verbose", help="Show the traceback of an error, and Prefect's own log.")
-]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Show the traceback of an error, and Prefect's own log.")]
 
 
 def main() -> None:
@@ -35,7 +33,7 @@ def main() -> None:
     try:
         app()
     except (RatchetError, WorldError) as error:
-        if "--verbose" in sys.argv:
+        if _verbose():
             traceback.print_exc()
         print(f"ratchet: {error}", file=sys.stderr)
         sys.exit(REFUSED)
@@ -45,7 +43,7 @@ def main() -> None:
 
 
 @app.callback()
-def workspace(verbose: Verbose = False) -> None:
+def workspace(verbose: Verbose = False) -> None:  # noqa: ARG001 (read from the arguments: main has no context)
     """Work in the checkout around the current directory."""
     from flows.servers import prepare
 
@@ -54,7 +52,7 @@ def workspace(verbose: Verbose = False) -> None:
     if found is None:
         raise WorkspaceError(f"{here}: no dvc.yaml here or above; run this in a Ratchet checkout")
     os.chdir(found)
-    prepare(verbose)
+    prepare()
 
 
 @app.command("round")
@@ -68,6 +66,9 @@ def make_rounds(
 
     began = time.time()
     versions.refuse_if_busy()
+    if not _verbose():
+        # Prefect's own words go to its log alone: the terminal has ours.
+        os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     server = prefect_server()
     if Journal.read() is None:
         Journal.begin()
@@ -169,14 +170,16 @@ def reproduce(tag: str) -> None:
 
     made = versions.remake(tag)
     for one in made.outs:
-        print(
-            f"{one.stage}: {one.path}: {one.tagged[0]} ({one.tagged[1]} B) -> {one.remade[0]} ({one.remade[1]} B)"
-        )
+        print(f"{one.stage}: {one.path}: {one.tagged[0]} ({one.tagged[1]} B) -> {one.remade[0]} ({one.remade[1]} B)")
     for metric, (then, now) in made.metrics.items():
         print(f"{metric}: {then} -> {now}")
     print(f"{tag}: " + (f"{len(made.outs)} outputs differ" if made.outs else "every output is the same"))
     if made.outs:
         raise typer.Exit(1)
+
+
+def _verbose() -> bool:
+    return "--verbose" in sys.argv
 
 
 if __name__ == "__main__":

@@ -28,9 +28,10 @@ class Report:
         """The last lines of ``ratchet round``."""
         tag, cost = versions.tag_of(self.number), self.overhead
         before = f"`dvc metrics diff {versions.tag_of(self.number - 1)} {tag}`, " if self.number > 1 else ""
+        outside = f"{cost['overhead_percent']:.1f}% outside the stages"
         return [
             *verdicts(self.decision),
-            f"{tag}: commit {self.commit[:8]}, {cost['wall_s']:.0f} s, {cost['overhead_percent']:.1f}% outside the stages",
+            f"{tag}: commit {self.commit[:8]}, {cost['wall_s']:.0f} s, {outside}",
             f"next: `ratchet lineage {tag}`, {before}`ratchet ui`, or another `ratchet round`",
         ]
 
@@ -38,9 +39,7 @@ class Report:
     def markdown(self) -> str:
         """The page in Prefect."""
         rows = "\n".join(f"- {line}" for line in verdicts(self.decision))
-        return f"# {versions.tag_of(self.number)}\n\n{rows}\n\nCommit `{self.commit}`. " + " ".join(
-            self.lines[-2:]
-        )
+        return f"# {versions.tag_of(self.number)}\n\n{rows}\n\nCommit `{self.commit}`. " + " ".join(self.lines[-2:])
 
 
 def verdicts(decision: Decision) -> list[str]:
@@ -74,10 +73,7 @@ def read_decision() -> Decision:
     path = ROUND / "decision.json"
     try:
         decision = read_json(path)
-        return {
-            model: {**decision[model], "reason": str(decision[model]["reason"])}
-            for model in ("agent", "reward")
-        }
+        return {model: {**decision[model], "reason": str(decision[model]["reason"])} for model in ("agent", "reward")}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WorkspaceError(f"{path}: no decision ({error!r}); make it with `dvc repro decide`") from error
 

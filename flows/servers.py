@@ -46,26 +46,21 @@ class Server:
         while not _answers(self.health):
             if time.monotonic() > deadline or (self.process and self.process.poll() is not None):
                 cure = (
-                    f"its log is in {WORK / 'logs'}"
-                    if self.ours
-                    else "start it, or unset the variable that names it"
+                    f"its log is in {WORK / 'logs'}" if self.ours else "start it, or unset the variable that names it"
                 )
                 raise WorkspaceError(f"{self.url}: the server does not answer; {cure}")
             time.sleep(LOOK_EVERY_S)
 
 
-def prepare(verbose: bool = False) -> None:
-    """Set what Prefect reads when it is imported. What the user has set stays.
+def prepare() -> None:
+    """Set what Prefect reads when it is imported: no reports to its makers, and its state under the checkout.
 
-    Prefect's state is kept under the checkout, and its own words go to its log alone: the terminal has ours.
+    What the user has set stays.
     """
-    defaults = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
-    if not verbose:
-        defaults["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
-    if not {"PREFECT_API_URL", "PREFECT_HOME"} & set(os.environ):
-        defaults["PREFECT_HOME"] = str(WORK.absolute() / "prefect")
-    for key, value in defaults.items():
-        os.environ.setdefault(key, value)
+    os.environ.setdefault("DO_NOT_TRACK", "1")
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    if "PREFECT_API_URL" not in os.environ:
+        os.environ.setdefault("PREFECT_HOME", str(WORK.absolute() / "prefect"))
 
 
 def prefect_server(lasting: bool = False) -> Server:

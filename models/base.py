@@ -70,9 +70,7 @@ def _with_eyes(text: object, vocabulary: int, tokenizer: object) -> Idefics3ForC
     return Idefics3ForConditionalGeneration(config)
 
 
-def _copy_text_weights(
-    text: torch.nn.Module, model: Idefics3ForConditionalGeneration, tokenizer: object
-) -> None:
+def _copy_text_weights(text: torch.nn.Module, model: Idefics3ForConditionalGeneration, tokenizer: object) -> None:
     weights = dict(text.model.state_dict())  # type: ignore[union-attr]
     known = weights["embed_tokens.weight"]
     rows = torch.zeros(model.config.text_config.vocab_size, known.shape[1])

@@ -14,13 +14,14 @@ class RandomAgent:
     """Clicks any element on the screen, or types any word of the instruction."""
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self,
+        contexts: Sequence[Context],
+        samples: int,
+        temperature: float,
+        seed: str = "",  # noqa: ARG002
     ) -> list[list[Candidate]]:
         """As :class:`models.roles.Agent`; the temperature changes nothing, the seed names the draw."""
-        return [
-            self._of(context, samples, random.Random(f"{seed}/{place}"))
-            for place, context in enumerate(contexts)
-        ]
+        return [self._of(context, samples, random.Random(f"{seed}/{place}")) for place, context in enumerate(contexts)]
 
     def _of(self, context: Context, samples: int, chooser: random.Random) -> list[Candidate]:
         clicks = [Action.click(element) for element in context.observation.elements]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,42 +61,61 @@ def sample(
     samples: int,
     temperature: float,
     generator: torch.Generator | None,
-) -> list[list[str]]:
-    """``samples`` answers to each context; greedy when the temperature is 0.
+) -> list[Counter[str]]:
+    """``samples`` answers to each context, with how often each was drawn; the greedy one at temperature 0.
 
-    Returns:
-        One list of answers per context, without the token that ends them.
+    Samples that agree so far are one row of the batch, and part where they differ: the draws are those of
+    separate sampling, the cost that of the distinct beginnings.
     """
     prefix = _prefill(network, contexts)
-    prefix.select(torch.arange(len(contexts)).repeat_interleave(samples))
-    answers: list[list[int]] = [[] for _ in range(len(contexts) * samples)]
-    rows, hidden = torch.arange(len(answers)), prefix.last
+    rows = [_Row(owner, (), samples) for owner in range(len(contexts))]
+    answers: list[Counter[tuple[int, ...]]] = [Counter() for _ in contexts]
+    hidden = prefix.last
     for place in range(MAX_ANSWER_TOKENS):
-        chosen = _choose(network.head(hidden), temperature, generator)
-        for row, token in zip(rows.tolist(), chosen.tolist(), strict=True):
-            answers[row].append(token)
-        going = (chosen != network.end).nonzero()[:, 0]
-        if not len(going):
+        drawn = _draw(network.head(hidden), rows, temperature, generator)
+        for _, row in drawn:
+            if row.tokens[-1] == network.end or place == MAX_ANSWER_TOKENS - 1:
+                answers[row.owner][row.tokens] += row.count
+        going = [(parent, row) for parent, row in drawn if row.tokens[-1] != network.end]
+        if not going:
             break
-        if len(going) < len(rows):
-            prefix.select(going)
-            rows, chosen = rows[going], chosen[going]
-        column = chosen[:, None]
+        prefix.select(torch.tensor([parent for parent, _ in going]))
+        rows = [row for _, row in going]
+        column = torch.tensor([[row.tokens[-1]] for row in rows])
         hidden = _extend(network, prefix, column, torch.ones_like(column), prefix.lengths + place)[:, -1]
-    texts = network.processor.tokenizer.batch_decode(answers, skip_special_tokens=True)
-    return [texts[at : at + samples] for at in range(0, len(texts), samples)]
+    return [Counter({_text(network, tokens): count for tokens, count in found.items()}) for found in answers]
 
 
-def _choose(logits: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
-    if temperature == 0:
-        return logits.argmax(-1)
-    return torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)[:, 0]
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The samples of a context (its place is ``owner``) that agree on ``tokens`` so far: ``count`` of them."""
+
+    owner: int
+    tokens: tuple[int, ...]
+    count: int
+
+
+def _draw(
+    logits: Tensor, rows: Sequence[_Row], temperature: float, generator: torch.Generator | None
+) -> list[tuple[int, _Row]]:
+    """The rows one token on: (the row each came from, the row). Each sample draws its own token."""
+    drawn = []
+    greedy = logits.argmax(-1).tolist()
+    for place, row in enumerate(rows):
+        counts = Counter({greedy[place]: row.count})
+        if temperature:
+            odds = (logits[place] / temperature).softmax(-1)
+            counts = Counter(torch.multinomial(odds, row.count, replacement=True, generator=generator).tolist())
+        drawn += [(place, _Row(row.owner, (*row.tokens, token), count)) for token, count in sorted(counts.items())]
+    return drawn
+
+
+def _text(network: Network, tokens: Sequence[int]) -> str:
+    return str(network.processor.tokenizer.decode(tokens, skip_special_tokens=True))
 
 
 @torch.inference_mode()
-def score(
-    network: Network, contexts: Sequence[Context], actions: Sequence[Sequence[str]]
-) -> list[list[float]]:
+def score(network: Network, contexts: Sequence[Context], actions: Sequence[Sequence[str]]) -> list[list[float]]:
     """p(+) / (p(+) + p(-)) of each candidate action of each context, in 0..1 (UI-Genie, section 3.2)."""
     rows = [row for row, candidates in enumerate(actions) for _ in candidates]
     branches = [network.answer_tokens(action) for candidates in actions for action in candidates]

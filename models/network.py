@@ -37,9 +37,7 @@ class Network:
             messages, pictures = message(context, self.screenshots)
             texts.append(self.processor.apply_chat_template(messages, add_generation_prompt=True))
             images.append(pictures)
-        inputs = self.processor(
-            text=texts, images=images, padding=True, padding_side="left", return_tensors="pt"
-        )
+        inputs = self.processor(text=texts, images=images, padding=True, padding_side="left", return_tensors="pt")
         return {name: self._place(value) for name, value in inputs.items()}
 
     def _place(self, value: Tensor) -> Tensor:
@@ -100,9 +98,7 @@ def with_new_adapter(network: Network, rank: int, alpha: int, skip_layers: int) 
 def with_adapter(network: Network, adapter: Path, trainable: bool = False) -> Network:
     """The network with a stored adapter: to train it further, or merged into the weights to run it."""
     model = PeftModel.from_pretrained(network.model, str(adapter), is_trainable=trainable)
-    return Network(
-        model if trainable else model.merge_and_unload().eval(), network.processor, network.screenshots
-    )
+    return Network(model if trainable else model.merge_and_unload().eval(), network.processor, network.screenshots)
 
 
 def save_adapter(network: Network, folder: Path) -> None:

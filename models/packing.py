@@ -39,9 +39,7 @@ class Sample:
 def imitation(network: Network, context: Context, action: str) -> Sample:
     """Predict every token of the action, and that it ends there."""
     tokens = network.answer_tokens(action)
-    return Sample(
-        context, (Branch(tuple(tokens), tuple((place - 1, token) for place, token in enumerate(tokens))),)
-    )
+    return Sample(context, (Branch(tuple(tokens), tuple((place - 1, token) for place, token in enumerate(tokens))),))
 
 
 def judgement(network: Network, context: Context, labelled: Sequence[tuple[str, bool]]) -> Sample:
@@ -71,9 +69,7 @@ def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
         use_cache=False,
     ).last_hidden_state
     rows, columns, targets = _targets(samples, prompt_ids.shape[1])
-    return functional.cross_entropy(
-        network.head(hidden[rows, columns]), torch.tensor(targets, device=hidden.device)
-    )
+    return functional.cross_entropy(network.head(hidden[rows, columns]), torch.tensor(targets, device=hidden.device))
 
 
 def _layout(samples: Sequence[Sample], width: int) -> tuple[Tensor, Tensor]:
@@ -104,9 +100,7 @@ def _visible(prompt: Tensor, owner: Tensor, dtype: torch.dtype) -> Tensor:
     real = (group != -1)[:, :, None] & (group != -1)[:, None, :]
     itself = torch.eye(places, dtype=torch.bool, device=group.device)
     seen = (earlier & real & (of_prompt | same)) | itself
-    return torch.zeros(seen.shape, dtype=dtype, device=group.device).masked_fill(
-        ~seen, torch.finfo(dtype).min
-    )[:, None]
+    return torch.zeros(seen.shape, dtype=dtype, device=group.device).masked_fill(~seen, torch.finfo(dtype).min)[:, None]
 
 
 def _positions(prompt: Tensor, offset: Tensor) -> Tensor:

@@ -28,9 +28,7 @@ class Context:
 
 def context_at(instruction: str, steps: Sequence[Step], observation: Observation) -> Context:
     """The context in which ``observation`` is seen after ``steps``."""
-    return Context(
-        instruction, tuple((step.observation.screenshot, step.action) for step in steps), observation
-    )
+    return Context(instruction, tuple((step.observation.screenshot, step.action) for step in steps), observation)
 
 
 def message(context: Context, screenshots: int) -> tuple[list[dict[str, Any]], list[Image.Image]]:

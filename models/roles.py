@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -28,9 +28,7 @@ class Agent:
         ``seed`` names the draw: the same name gives the same samples. Answers that are no action are left out,
         so a list may be empty.
         """
-        answers = sample(
-            self._network, contexts, samples, temperature, _generator(seed) if temperature else None
-        )
+        answers = sample(self._network, contexts, samples, temperature, _generator(seed) if temperature else None)
         return [merge(texts, context.observation) for texts, context in zip(answers, contexts, strict=True)]
 
 
@@ -42,9 +40,7 @@ class RewardModel:
 
     def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
         """The reward of each candidate action of each context, 0..1; of ``complete``, the outcome reward."""
-        return score(
-            self._network, contexts, [[str(action) for action in candidates] for candidates in actions]
-        )
+        return score(self._network, contexts, [[str(action) for action in candidates] for candidates in actions])
 
 
 def load(base: str, adapter: Path, dtype: str, screenshots: int) -> Network:
@@ -52,20 +48,20 @@ def load(base: str, adapter: Path, dtype: str, screenshots: int) -> Network:
     return with_adapter(load_base(base, dtype, screenshots), adapter)
 
 
-def merge(answers: Sequence[str], observation: Observation) -> list[Candidate]:
-    """Candidates from answers: clicks on the same element are one candidate, named by its most frequent wording.
+def merge(answers: Mapping[str, int], observation: Observation) -> list[Candidate]:
+    """Candidates from answers and how often each was drawn: clicks on the same element are one candidate, named by its most frequent wording.
 
     What is no action, and a click beside the screen, is left out.
     """
     counts: dict[Action, int] = {}
-    for answer in answers:
+    for answer, drawn in answers.items():
         try:
             action = Action.parse(answer)
         except ActionError:
             continue
         if action.point is not None and not observation.shows(action.point):
             continue
-        counts[action] = counts.get(action, 0) + 1
+        counts[action] = counts.get(action, 0) + drawn
     merged: dict[object, Candidate] = {}
     for action, count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))):
         key = _effect(action, observation)

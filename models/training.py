@@ -116,9 +116,7 @@ def _length(sample: Sample) -> int:
     return text // 3 + 12 * len(context.history) + sum(len(branch.tokens) for branch in sample.branches)
 
 
-def _save(
-    scratch: Path, weights: dict[str, Tensor], optimizer: torch.optim.Optimizer, history: list[float]
-) -> None:
+def _save(scratch: Path, weights: dict[str, Tensor], optimizer: torch.optim.Optimizer, history: list[float]) -> None:
     """Weights and moments of the last update in one file, put in place by a rename."""
     tensors = {f"weight.{name}": weight.detach() for name, weight in weights.items()}
     for name, weight in weights.items():

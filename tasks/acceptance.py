@@ -40,9 +40,7 @@ def rejection(trajectory: Trajectory, accept: float) -> Rejection | None:
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def judge(
-    trajectories: Iterable[Trajectory], accept: float, max_per_goal: int
-) -> Mapping[str, Rejection | None]:
+def judge(trajectories: Iterable[Trajectory], accept: float, max_per_goal: int) -> Mapping[str, Rejection | None]:
     """Why each trajectory (by id) is left out of the agent rows, None for those that are in.
 
     Of a goal instance the best solved trajectory is in, of a goal the best ``max_per_goal`` of these. Better

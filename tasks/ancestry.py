@@ -168,8 +168,7 @@ def snapshots(read: _Read, tags: Sequence[str], commit_of: Callable[[str], str])
                 yield Snapshot(tag, commit_of(tag), parse(lock), _state(state))
             except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
                 raise WorkspaceError(
-                    f"{tag}: dvc.lock or {_STATE}.dvc is not as DVC writes it ({error!r}). "
-                    f"See: git show {tag}:dvc.lock"
+                    f"{tag}: dvc.lock or {_STATE}.dvc is not as DVC writes it ({error!r}). See: git show {tag}:dvc.lock"
                 ) from error
 
 

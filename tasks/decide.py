@@ -89,9 +89,7 @@ def _write_state(folder: Path, decision: dict[str, Any], number: int, curriculum
     _copy(STATE / "corpus", folder / "corpus")
     rows = f"round-{number:04d}"
     if (folder / "corpus" / rows).exists():
-        raise RecordError(
-            f"{STATE / 'corpus' / rows}: already there, and round {number} adds it; run `dvc checkout`"
-        )
+        raise RecordError(f"{STATE / 'corpus' / rows}: already there, and round {number} adds it; run `dvc checkout`")
     _copy(ROUND / "rows", folder / "corpus" / rows)
     curriculum.write(folder / "curriculum.json")
 

@@ -49,8 +49,7 @@ def run(params: Params) -> None:
     number = Curriculum.read(STATE / "curriculum.json").round
     first = params.evaluate.first_seed + SEEDS_A_ROUND * number
     instances = {
-        goal.id: [Instance(goal, first + n) for n in range(params.evaluate.per_goal)]
-        for goal in goals.values()
+        goal.id: [Instance(goal, first + n) for n in range(params.evaluate.per_goal)] for goal in goals.values()
     }
     kept = scratch("evaluate")
     crew = Crew(make_player, (params, number), params.numerics.threads)
@@ -59,9 +58,7 @@ def run(params: Params) -> None:
     questions = ask(episodes, list(goals.values()), first, params)
     crew = Crew(make_judge, (params,), params.numerics.threads)
     chunks = [questions[at : at + 32] for at in range(0, len(questions), 32)]
-    judged = spread(
-        "evaluate reward models", crew, [(f"judged-{n}.json", c) for n, c in enumerate(chunks)], kept, JSON
-    )
+    judged = spread("evaluate reward models", crew, [(f"judged-{n}.json", c) for n, c in enumerate(chunks)], kept, JSON)
     _write(episodes, judged)
 
 
@@ -95,9 +92,7 @@ def make_judge(params: Params) -> Callable[[Sequence[Question]], list[dict[str, 
     from models.roles import RewardModel, load
 
     settings = (params.numerics.dtype, params.prompt.screenshots)
-    judges = {
-        name: RewardModel(load(location(), folder / "reward", *settings)) for name, folder in MODELS.items()
-    }
+    judges = {name: RewardModel(load(location(), folder / "reward", *settings)) for name, folder in MODELS.items()}
 
     def judge(questions: Sequence[Question]) -> list[dict[str, Any]]:
         grouped: dict[Context, list[Question]] = {}
@@ -115,9 +110,7 @@ def make_judge(params: Params) -> Callable[[Sequence[Question]], list[dict[str, 
     return judge
 
 
-def ask(
-    episodes: Sequence[Trajectory], goals: Sequence[Goal], first_seed: int, params: Params
-) -> list[Question]:
+def ask(episodes: Sequence[Trajectory], goals: Sequence[Goal], first_seed: int, params: Params) -> list[Question]:
     """The questions put to both reward models, those of one context side by side."""
     questions = _pairs(goals, first_seed, params)
     for trajectory in episodes:

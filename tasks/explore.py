@@ -76,6 +76,4 @@ def _failed(episodes: list[Episode], params: Params) -> list[tuple[int, Episode]
     if any((episode.outcome or 0.0) >= params.score.accept for episode in episodes):
         return []
     ranked = sorted(enumerate(episodes), key=lambda item: -(item[1].outcome or 0.0))
-    return [(number, episode) for number, episode in ranked if len(episode.steps) > 1][
-        : params.explore.continue_paths
-    ]
+    return [(number, episode) for number, episode in ranked if len(episode.steps) > 1][: params.explore.continue_paths]

@@ -117,9 +117,7 @@ def _point(action: Action) -> dict[str, float]:
     return {"x": x, "y": y}
 
 
-def _rows(
-    path: Path, kind: type[AgentRow] | type[RewardRow], known: Mapping[str, Trajectory]
-) -> pd.DataFrame:
+def _rows(path: Path, kind: type[AgentRow] | type[RewardRow], known: Mapping[str, Trajectory]) -> pd.DataFrame:
     rows = _read(path)
     if {name: str(dtype) for name, dtype in rows.dtypes.items()} != dtypes(kind):
         return rows  # nothing can be derived; the first rules of its suite say so
@@ -162,6 +160,4 @@ def _read(path: Path) -> pd.DataFrame:
     try:
         return pq.read_table(path).to_pandas()
     except (OSError, pa.ArrowInvalid) as error:
-        raise RecordError(
-            f"{path}: {str(error).splitlines()[0]}; make it again with `dvc repro filter`"
-        ) from error
+        raise RecordError(f"{path}: {str(error).splitlines()[0]}; make it again with `dvc repro filter`") from error

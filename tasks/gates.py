@@ -80,9 +80,7 @@ def _run(context: EphemeralDataContext, name: str, suite: Suite, frame: pd.DataF
     asset = context.data_sources.add_pandas(name).add_dataframe_asset(name)
     batch = asset.add_batch_definition_whole_dataframe(name)
     expectations = context.suites.add(gx.ExpectationSuite(name, expectations=suite))
-    definition = context.validation_definitions.add(
-        gx.ValidationDefinition(name=name, data=batch, suite=expectations)
-    )
+    definition = context.validation_definitions.add(gx.ValidationDefinition(name=name, data=batch, suite=expectations))
     result = definition.run(
         batch_parameters={"dataframe": frame},
         result_format={"result_format": "COMPLETE", "unexpected_index_column_names": ["id", "row"]},
@@ -102,9 +100,7 @@ def _check(suite: str, outcome: ExpectationValidationResult) -> Check:
         rule=config["meta"]["rule"],
         observed=_observed(result),
         success=record["success"],
-        broken=tuple(
-            str(row["id"] or f"row {row['row']}") for row in result.get("unexpected_index_list") or []
-        ),
+        broken=tuple(str(row["id"] or f"row {row['row']}") for row in result.get("unexpected_index_list") or []),
     )
 
 

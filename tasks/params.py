@@ -164,9 +164,7 @@ def load_params(path: Path = PARAMS) -> Params:
     except yaml.YAMLError as error:
         raise ParamsError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:
-        wrong = "; ".join(
-            _describe(problem["loc"], problem["msg"], problem["input"]) for problem in error.errors()
-        )
+        wrong = "; ".join(_describe(problem["loc"], problem["msg"], problem["input"]) for problem in error.errors())
         raise ParamsError(f"{path}: {wrong}; mend it and run the command again") from error
 
 

@@ -24,9 +24,7 @@ class Progress:
         tenth = 10 * self.done // max(1, self._total)
         line = self._line(note)
         if sys.stderr.isatty():
-            print(
-                f"\r\x1b[K{line}", end="\n" if self.done >= self._total else "", file=sys.stderr, flush=True
-            )
+            print(f"\r\x1b[K{line}", end="\n" if self.done >= self._total else "", file=sys.stderr, flush=True)
         if tenth != self._tenth:
             self._tenth = tenth
             log.info(line)

@@ -165,15 +165,11 @@ def read_trajectories(folder: Path) -> list[Trajectory]:
     pictures = {row["hash"]: row["png"] for row in _read(folder / "screenshots.parquet")}
     for name, png in pictures.items():
         if _hash(png) != name:
-            raise RecordError(
-                _corrupt(folder / "screenshots.parquet", f"screenshot {name} has other content")
-            )
+            raise RecordError(_corrupt(folder / "screenshots.parquet", f"screenshot {name} has other content"))
     return [_unflatten(row, pictures, folder) for row in _read(folder / "trajectories.parquet")]
 
 
-def write_rows(
-    path: Path, kind: type[AgentRow] | type[RewardRow], rows: Sequence[AgentRow | RewardRow]
-) -> None:
+def write_rows(path: Path, kind: type[AgentRow] | type[RewardRow], rows: Sequence[AgentRow | RewardRow]) -> None:
     """Write agent or reward rows as one Parquet file."""
     _write(path, [asdict(row) for row in rows], _row_schema(kind))
 
@@ -226,8 +222,7 @@ def _unflatten(row: dict[str, Any], pictures: dict[str, bytes], folder: Path) ->
         if value["screenshot"] not in pictures:
             raise RecordError(_corrupt(folder, f"{row['id']}: screenshot {value['screenshot']} is not there"))
         elements = (
-            Element(item["kind"], item["text"], tuple(item["box"]), tuple(item["states"]))
-            for item in value["elements"]
+            Element(item["kind"], item["text"], tuple(item["box"]), tuple(item["states"])) for item in value["elements"]
         )
         return Observation(pictures[value["screenshot"]], tuple(elements))
 

@@ -31,9 +31,7 @@ def make_worker(params: Params) -> Callable[[Sequence[Trajectory]], list[Traject
     from models.roles import RewardModel, load
 
     judge = RewardModel(load(location(), STATE / "reward", params.numerics.dtype, params.prompt.screenshots))
-    return lambda trajectories: [
-        replace(item, episode=score_episode(item.episode, judge)) for item in trajectories
-    ]
+    return lambda trajectories: [replace(item, episode=score_episode(item.episode, judge)) for item in trajectories]
 
 
 def score_episode(episode: Episode, judge: Scorer) -> Episode:
@@ -43,9 +41,7 @@ def score_episode(episode: Episode, judge: Scorer) -> Episode:
     missing = [place for place, step in enumerate(episode.steps) if step.score is None]
     steps = list(episode.steps)
     if missing:
-        contexts = [
-            context_at(episode.instruction, steps[:place], steps[place].observation) for place in missing
-        ]
+        contexts = [context_at(episode.instruction, steps[:place], steps[place].observation) for place in missing]
         rewards = judge.score(contexts, [[steps[place].action] for place in missing])
         for place, (reward,) in zip(missing, rewards, strict=True):
             steps[place] = replace(steps[place], score=reward)

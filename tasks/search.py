@@ -101,19 +101,13 @@ def search(
     live, ended = [_Path((), walker.start.observation)], list[_Path]()
     for depth in range(instance.goal.max_steps):
         considered = _consider(agent, judge, instruction, live, settings, f"{seed}/{depth}")
-        ended += [
-            replace(path, end=End.INVALID)
-            for path, options in zip(live, considered, strict=True)
-            if not options
-        ]
+        ended += [replace(path, end=End.INVALID) for path, options in zip(live, considered, strict=True) if not options]
         grown = _grow(walker, live, considered, settings.paths - len(ended))
         live = [path for path in grown if path.end is None]
         ended += [path for path in grown if path.end is not None]
         if not live:
             break
-    episodes = [
-        Episode(instance, instruction, path.steps, path.screen, path.end or End.STEP_LIMIT) for path in ended
-    ]
+    episodes = [Episode(instance, instruction, path.steps, path.screen, path.end or End.STEP_LIMIT) for path in ended]
     outcomes = score_outcomes(judge, episodes)
     return [replace(episode, outcome=outcome) for episode, outcome in zip(episodes, outcomes, strict=True)]
 
@@ -131,9 +125,7 @@ def _consider(
     ]
 
 
-def _grow(
-    walker: Walker, live: Sequence[_Path], considered: Sequence[list[Candidate]], width: int
-) -> list[_Path]:
+def _grow(walker: Walker, live: Sequence[_Path], considered: Sequence[list[Candidate]], width: int) -> list[_Path]:
     """The ``width`` best extensions by cumulative reward, taken in the world; ties go to the more frequent."""
     options = [
         (path.value + (candidate.score or 0.0), candidate.count, path, candidate, tuple(candidates))

@@ -101,9 +101,7 @@ def classification(labels: Sequence[bool], scores: Sequence[float], threshold: f
     )
 
 
-def false_accept_rate(
-    labels: Sequence[bool], scores: Sequence[float], threshold: float = 0.5
-) -> float | None:
+def false_accept_rate(labels: Sequence[bool], scores: Sequence[float], threshold: float = 0.5) -> float | None:
     """Share of the negatives that score ``threshold`` or more; None without negatives."""
     truth, said = _arrays(labels, scores, threshold)
     return _ratio(int((~truth & said).sum()), int((~truth).sum()))

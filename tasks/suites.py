@@ -79,9 +79,7 @@ def reward_rows(bounds: Bounds) -> Suite:
             column="label",
             min_value=validation.min_positive,
             max_value=validation.max_positive,
-            meta=_rule(
-                "the share of positive rows is within validate.min_positive and validate.max_positive"
-            ),
+            meta=_rule("the share of positive rows is within validate.min_positive and validate.max_positive"),
         ),
     ]
 

@@ -88,9 +88,7 @@ def _with_replay(samples_of: SamplesOf, settings: Retrain, seed: int) -> Callabl
 
     def samples(network: Network) -> list[Sample]:
         fresh = samples_of(ROUND / "rows", network)
-        corpus = [
-            sample for part in sorted((STATE / "corpus").iterdir()) for sample in samples_of(part, network)
-        ]
+        corpus = [sample for part in sorted((STATE / "corpus").iterdir()) for sample in samples_of(part, network)]
         return [*fresh, *_draw(corpus, settings.replay, len(fresh), seed)]
 
     return samples
@@ -104,15 +102,11 @@ def _draw(corpus: Sequence[Sample], share: float, fresh: int, seed: int) -> Iter
 def _run(job: _Job, params: Params) -> None:
     network = load_base(location(), params.numerics.dtype, params.prompt.screenshots)
     if job.start is None:
-        network = with_new_adapter(
-            network, params.adapter.rank, params.adapter.alpha, params.adapter.skip_layers
-        )
+        network = with_new_adapter(network, params.adapter.rank, params.adapter.alpha, params.adapter.skip_layers)
     else:
         network = with_adapter(network, job.start, trainable=True)
     samples = job.samples(network)
-    schedule = Schedule(
-        job.settings.updates, job.settings.batch_rows, job.settings.learning_rate, params.seed
-    )
+    schedule = Schedule(job.settings.updates, job.settings.batch_rows, job.settings.learning_rate, params.seed)
     progress = Progress(job.stage, schedule.updates)
 
     def report(done: int, value: float) -> None:

@@ -93,7 +93,7 @@ _work: Callable[[Unit], Any]
 
 def _start(crew: Crew) -> None:
     """Run once in each worker process, before its first unit."""
-    global _work
+    global _work  # noqa: PLW0603  a process is one worker
     import torch
 
     Thread(target=_die_with_parent, daemon=True).start()

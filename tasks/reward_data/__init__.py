@@ -22,9 +22,7 @@ from tasks.reward_data.rule import executed, proposed
 __all__ = ["Generator", "reward_rows"]
 
 
-def reward_rows(
-    trajectories: Iterable[Trajectory], *, accept: float, max_negatives: int, seed: int
-) -> list[RewardRow]:
+def reward_rows(trajectories: Iterable[Trajectory], *, accept: float, max_negatives: int, seed: int) -> list[RewardRow]:
     """The reward rows of some trajectories (UI-Genie 3.3 and 3.4), sorted by trajectory and step.
 
     The same trajectories give the same rows, in whatever order they come. No two rows show the same prompt;

@@ -58,9 +58,7 @@ def _level(drafts: Iterable[Draft], most: tuple[int, int]) -> list[Draft]:
     groups: dict[tuple[Kind, bool], list[Draft]] = defaultdict(list)
     for item in sorted(drafts, key=lambda item: (item.ease, _lot(item))):
         groups[item.action.kind, item.label].append(item)
-    count = {
-        label: sum(len(group) for (_, of), group in groups.items() if of is label) for label in (True, False)
-    }
+    count = {label: sum(len(group) for (_, of), group in groups.items() if of is label) for label in (True, False)}
     label = count[True] > count[False]
     while count[not label] and count[label] * most[1] > sum(count.values()) * most[0]:
         kind = max(Kind, key=lambda kind: len(groups[kind, label]) - len(groups[kind, not label]))

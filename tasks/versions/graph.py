@@ -141,9 +141,7 @@ def stage_record(name: str) -> StageRecord:
         outs = tuple(_artifact(out) for out in stage.outs)
         values = {key: value for dep in params for key, value in (dep.hash_info.value or {}).items()}
     if not all(artifact.md5 for artifact in deps + outs):
-        raise WorkspaceError(
-            f"{LOCK}: stage {name} is not in it, so it has not run; run `dvc repro -s {name}`"
-        )
+        raise WorkspaceError(f"{LOCK}: stage {name} is not in it, so it has not run; run `dvc repro -s {name}`")
     return StageRecord(name, deps, outs, values)
 
 
@@ -214,13 +212,9 @@ def _remote_errors(verb: str) -> Iterator[None]:
         yield
     except NoRemoteError as error:
         add = "`dvc remote add -d NAME URL` (a directory, or s3://bucket/path)"
-        raise WorkspaceError(
-            f"no default remote to {verb}: set one with {add}, then run `ratchet {verb}`"
-        ) from error
+        raise WorkspaceError(f"no default remote to {verb}: set one with {add}, then run `ratchet {verb}`") from error
     except Exception as error:  # each kind of remote has errors of its own
-        raise WorkspaceError(
-            f"{verb} failed: {_line(error)}; run `ratchet {verb}` when it is mended"
-        ) from error
+        raise WorkspaceError(f"{verb} failed: {_line(error)}; run `ratchet {verb}` when it is mended") from error
 
 
 def find_commands() -> None:
@@ -243,9 +237,7 @@ def _stages(_root: Path, _text: str) -> tuple[Stage, ...]:
     with open_repo() as repo:
         graph = repo.index.graph
         needs = {stage: list(graph.successors(stage)) for stage in repo.index.stages}
-        return tuple(
-            _stage(stage) for stage in TopologicalSorter(needs).static_order() if hasattr(stage, "name")
-        )
+        return tuple(_stage(stage) for stage in TopologicalSorter(needs).static_order() if hasattr(stage, "name"))
 
 
 def _stage(stage: Any) -> Stage:

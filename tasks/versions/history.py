@@ -71,17 +71,13 @@ def commit_of(rev: str) -> str:
     """
     found = _try_git("rev-parse", "--verify", "--quiet", f"{rev}^{{commit}}")
     if found is None:
-        raise WorkspaceError(
-            f"{rev}: names no commit here, and a round builds on one; see `git log` and `git tag`"
-        )
+        raise WorkspaceError(f"{rev}: names no commit here, and a round builds on one; see `git log` and `git tag`")
     return found
 
 
 def round_tags() -> list[str]:
     """The tags of rounds, oldest first."""
-    return sorted(
-        tag for tag in git("tag", "--list", "round-*").split() if re.fullmatch(r"round-\d{4,}", tag)
-    )
+    return sorted(tag for tag in git("tag", "--list", "round-*").split() if re.fullmatch(r"round-\d{4,}", tag))
 
 
 def show(rev: str, path: str) -> str | None:
@@ -108,9 +104,7 @@ def check_clean() -> None:
     """
     folder = Path(git("rev-parse", "--absolute-git-dir"))
     if found := [name for name in UNFINISHED if (folder / name).exists()]:
-        raise WorkspaceError(
-            f"git has unfinished work ({found[0]}), and a round commits; finish it, see `git status`"
-        )
+        raise WorkspaceError(f"git has unfinished work ({found[0]}), and a round commits; finish it, see `git status`")
     if dirty := dirty_owned():
         files = " ".join(dirty)
         raise WorkspaceError(

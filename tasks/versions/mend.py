@@ -39,9 +39,7 @@ def _entries(path: Path, key: str) -> Any:
 def _drop_git_locks() -> None:
     """A killed git leaves lock files that do not say whose they are: they are dead when no git works here."""
     top = git("rev-parse", "--show-toplevel")
-    if not any(
-        process.info["name"] == "git" and _works_in(process, top) for process in psutil.process_iter(["name"])
-    ):
+    if not any(process.info["name"] == "git" and _works_in(process, top) for process in psutil.process_iter(["name"])):
         folder = Path(git("rev-parse", "--absolute-git-dir"))
         for lock in (
             folder / "index.lock",

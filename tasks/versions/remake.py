@@ -97,13 +97,9 @@ def _shared() -> dict[str, Any]:
 def _targets(repo: Any) -> list[str]:
     """The stages whose outputs no other stage reads: the round's, and the seed's if the round started from it."""
     state = yaml.safe_load(Path(POINTER).read_text())["outs"][0]["md5"]
-    from_seed = any(
-        path == str(SEED / STATE.name) and md5 == state for (_, path), (md5, _) in _outs().items()
-    )
+    from_seed = any(path == str(SEED / STATE.name) and md5 == state for (_, path), (md5, _) in _outs().items())
     graph = repo.index.graph
-    last = [
-        stage for stage in repo.index.stages if hasattr(stage, "name") and not list(graph.predecessors(stage))
-    ]
+    last = [stage for stage in repo.index.stages if hasattr(stage, "name") and not list(graph.predecessors(stage))]
     return [stage.name for stage in last if from_seed or not _seed(stage)]
 
 

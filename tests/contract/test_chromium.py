@@ -128,9 +128,7 @@ def test_time_passes_only_when_told(show: Open) -> None:
 
 
 def test_a_failing_timer_does_not_stop_the_others(show: Open) -> None:
-    browser = show(
-        "<script>setTimeout(() => { throw 1; }, 1); setTimeout(() => { window.ran = 1; }, 2)</script>"
-    )
+    browser = show("<script>setTimeout(() => { throw 1; }, 1); setTimeout(() => { window.ran = 1; }, 2)</script>")
     browser.pass_time(10)
     assert browser.evaluate("window.ran") == 1
 
@@ -195,9 +193,7 @@ def test_an_element_half_covered_is_shown_by_its_open_half(show: Open) -> None:
 
 
 def test_scrolling_and_scrollbars_move_the_page(show: Open) -> None:
-    browser = show(
-        "<div id=box style='height:100px;overflow-y:scroll'><div style='height:900px'>tall</div></div>"
-    )
+    browser = show("<div id=box style='height:100px;overflow-y:scroll'><div style='height:900px'>tall</div></div>")
     top = "document.getElementById('box').scrollTop"
     browser.scroll(1)
     assert browser.evaluate(top) == 80
@@ -264,9 +260,7 @@ def test_the_browser_ends_with_its_process(root: Path, tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", script, str(root)]
     environment = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as owner:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as owner:
         assert owner.stdout is not None
         browser = os.pidfd_open(int(owner.stdout.readline()))
         owner.send_signal(signal.SIGKILL)
@@ -290,9 +284,7 @@ def test_closing_removes_its_files_and_may_be_repeated(
         browser.evaluate("1")
 
 
-def test_a_browser_that_cannot_start_says_why(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_browser_that_cannot_start_says_why(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "browser"
     broken.write_text("#!/bin/sh\necho no library here >&2\nexit 1\n")
     broken.chmod(0o755)

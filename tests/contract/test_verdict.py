@@ -50,9 +50,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     return files | {"scored": repr(scored).encode(), "rows": repr(rows).encode()}
 
 
-def test_a_lying_world_changes_nothing_but_the_evaluation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lying_world_changes_nothing_but_the_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     goals = load_goals(Path("data/goals"))
     held_out = [Instance(goals["click-button"], 1_000_000_000 + n) for n in range(3)]
     honest, judged = _bytes(tmp_path / "honest"), greedy(RandomAgent(), held_out)

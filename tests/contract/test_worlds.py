@@ -56,8 +56,7 @@ def _play(world: World, goal: Goal, seed: int) -> Iterator[Observation]:
 
 def _digests(world: World, goal: Goal) -> list[str]:
     return [
-        hashlib.sha256(seen.screenshot + repr(seen.elements).encode()).hexdigest()
-        for seen in _play(world, goal, SEED)
+        hashlib.sha256(seen.screenshot + repr(seen.elements).encode()).hexdigest() for seen in _play(world, goal, SEED)
     ]
 
 
@@ -78,9 +77,7 @@ def elsewhere() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("goal", GOALS.values(), ids=GOALS)
-def test_the_same_actions_give_the_same_bytes(
-    world: World, goal: Goal, elsewhere: dict[str, list[str]]
-) -> None:
+def test_the_same_actions_give_the_same_bytes(world: World, goal: Goal, elsewhere: dict[str, list[str]]) -> None:
     digests = _digests(world, goal)
     assert digests == _digests(world, goal)
     assert digests == elsewhere[goal.id]

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -87,13 +87,11 @@ def _shrink(root: Path) -> None:
         params[section] |= values
     (root / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
     goals = yaml.safe_load((root / "data/goals/starter.yaml").read_text())
-    (root / "data/goals/starter.yaml").write_text(
-        yaml.safe_dump([goal for goal in goals if goal["id"] in GOALS])
-    )
+    (root / "data/goals/starter.yaml").write_text(yaml.safe_dump([goal for goal in goals if goal["id"] in GOALS]))
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+def first(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A workspace after its first round."""
     root = tmp_path_factory.mktemp("rounds") / "first"
     subprocess.run(["git", "clone", "-q", str(CHECKOUT), str(root)], check=True)
@@ -104,7 +102,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
     checkout = Checkout(root)
     checkout.run("git", "commit", "-qam", "Make it small")
     checkout.run("ratchet", "round")
-    yield checkout
+    return checkout
 
 
 @pytest.fixture(scope="module")
@@ -129,9 +127,7 @@ def test_a_round_leaves_a_tag_a_decision_figures_and_the_next_state(first: Check
     assert "base" in lineage
 
 
-def test_on_a_fresh_clone_a_round_is_up_to_date_and_made_again_byte_for_byte(
-    first: Checkout, tmp_path: Path
-) -> None:
+def test_on_a_fresh_clone_a_round_is_up_to_date_and_made_again_byte_for_byte(first: Checkout, tmp_path: Path) -> None:
     clone = Checkout(tmp_path / "clone")
     subprocess.run(["git", "clone", "-q", str(first.root), str(clone.root)], check=True)
     clone.run("dvc", "remote", "add", "-f", "--local", "local", str(first.root / ".ratchet/remote"))

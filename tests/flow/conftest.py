@@ -6,11 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+from flows.servers import prefect_server
 
 CHECKOUT = Path(__file__).parents[2]
 TOY = Path(__file__).parent / "toy"
@@ -84,18 +85,15 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a Prefect server for the whole session."""
-    from flows.servers import prefect_server
-
     home = tmp_path_factory.mktemp("prefect")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
         patch.setenv("PREFECT_HOME", str(home))
         patch.delenv("PREFECT_API_URL", raising=False)
-        running = prefect_server()
-        running.wait()
-        yield os.environ["PREFECT_API_URL"]
+        prefect_server().wait()
+        return os.environ.pop("PREFECT_API_URL")
 
 
 @pytest.fixture(scope="session")

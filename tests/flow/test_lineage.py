@@ -110,9 +110,7 @@ def enter(root: Path, database: Path, monkeypatch: pytest.MonkeyPatch) -> Worksp
     (root / ".ratchet/mlflow.db").write_bytes(database.read_bytes())
     (root / ".ratchet/logs/train_agent.log").write_text("step 1 of 2\n")
     (root / ".ratchet/data_docs/index.html").write_text("<p>gates</p>")
-    (root / ".dvc/config").write_text(
-        "[core]\n    remote = far\n['remote \"far\"']\n    url = https://u:pw@far/x\n"
-    )
+    (root / ".dvc/config").write_text("[core]\n    remote = far\n['remote \"far\"']\n    url = https://u:pw@far/x\n")
     (root / "data/round/plots/calibration.csv").write_text("p,share\n0.5,0.4\n")
     (root / "data/round/validation.json").write_text("{}")
     (root / "data/round/decision.json").write_text("{}")
@@ -147,9 +145,7 @@ def log_two_rounds(workspace: Workspace) -> list[str]:
     workspace.enter_state("data/seed/state", "data/seed/agent", "data/seed/reward")
     log(workspace, first, ROUND_STAGES, " of 1")
     lineage.end_round(first, 1, workspace.commit("round-0001"), verdicts(True, False), {"wall_s": 60.0})
-    second = lineage.begin_round(
-        2, {**TAGS, "prefect.flow_run_name": "bold-hen", "prefect.flow_run_id": "0198-bb"}
-    )
+    second = lineage.begin_round(2, {**TAGS, "prefect.flow_run_name": "bold-hen", "prefect.flow_run_id": "0198-bb"})
     workspace.enter_state("data/round/state of 1", "data/round/agent of 1", "data/seed/reward")
     log(workspace, second, ROUND_STAGES, " of 2")
     lineage.end_round(second, 2, workspace.commit("round-0002"), verdicts(False, True), {"wall_s": 70.0})
@@ -363,9 +359,7 @@ def test_an_mlflow_that_cannot_be_reached_is_named(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://me:secret@localhost:9")
-    with pytest.raises(
-        WorkspaceError, match=r"MLflow at http://localhost:9: .*run the command again"
-    ) as caught:
+    with pytest.raises(WorkspaceError, match=r"MLflow at http://localhost:9: .*run the command again") as caught:
         lineage.begin_round(1, TAGS)
     assert "secret" not in str(caught.value)
 

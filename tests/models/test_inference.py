@@ -5,7 +5,7 @@ import torch
 from tiny import contexts
 
 from environments.types import Action
-from models.inference import MAX_ANSWER_TOKENS, sample, score
+from models.inference import MAX_ANSWER_TOKENS, _draw, _Row, sample, score
 from models.network import Network
 from models.roles import Agent, merge
 
@@ -22,43 +22,39 @@ def test_scores_do_not_depend_on_the_batch(network: Network) -> None:
 def test_greedy_answers_are_those_of_generate(network: Network) -> None:
     """Against transformers' own generate, one context at a time."""
     answers = sample(network, contexts(), 1, 0.0, None)
-    for context, (answer,) in zip(contexts(), answers, strict=True):
+    for context, found in zip(contexts(), answers, strict=True):
+        ((answer, _),) = found.items()
         inputs = network.encode([context])
         output = network.model.generate(**inputs, max_new_tokens=MAX_ANSWER_TOKENS, do_sample=False)
         tokens = output[0, inputs["input_ids"].shape[1] :]
         assert answer == network.processor.tokenizer.decode(tokens, skip_special_tokens=True)
 
 
-def test_samples_follow_the_models_distribution(network: Network) -> None:
-    """The first tokens of 4,000 samples against the softmax of the prompt's last logits: chi-square per cell < 5 sigma."""
-    context = contexts()[0]
-    with torch.no_grad():
-        logits = network.model(**network.encode([context])).logits[0, -1].float()
-    expected = (logits / 2.0).softmax(-1)
-    from models import inference
-
-    chosen = inference._choose(logits.expand(4000, -1), 2.0, torch.Generator().manual_seed(0))
-    counts = torch.bincount(chosen, minlength=len(expected))
-    spread = (4000 * expected * (1 - expected)).sqrt().clamp(min=1)
-    assert ((counts - 4000 * expected).abs() / spread).max() < 5
+def test_shared_rows_draw_what_separate_rows_would() -> None:
+    """4,000 samples in three rows against the softmax of their logits: every cell within 5 sigma."""
+    logits = torch.randn(3, 12, generator=torch.Generator().manual_seed(1))
+    rows = [_Row(0, (7,), 1500), _Row(0, (8,), 500), _Row(1, (7,), 2000)]
+    drawn = _draw(logits, rows, 0.7, torch.Generator().manual_seed(0))
+    assert len({(row.owner, row.tokens) for _, row in drawn}) == len(drawn)
+    for place, parent in enumerate(rows):
+        children = {row.tokens[-1]: row.count for at, row in drawn if at == place}
+        assert sum(children.values()) == parent.count
+        odds = (logits[place] / 0.7).softmax(-1)
+        for token, share in enumerate(odds.tolist()):
+            sigma = (parent.count * share * (1 - share)) ** 0.5
+            assert abs(children.get(token, 0) - parent.count * share) < 5 * sigma + 1
 
 
 def test_the_same_seed_gives_the_same_samples(network: Network) -> None:
     draws = [sample(network, contexts(), 5, 1.0, torch.Generator().manual_seed(seed)) for seed in (3, 3, 4)]
     assert draws[0] == draws[1] != draws[2]
-    assert [len(answers) for answers in draws[0]] == [5, 5, 5]
+    assert [answers.total() for answers in draws[0]] == [5, 5, 5]
 
 
 def test_candidates_of_one_element_are_merged() -> None:
     observation = contexts()[0].observation
-    answers = [
-        'click button "b0" 20,5',
-        'click button "b0" 21,6',
-        'click button "b0" 20,5',
-        "wait",
-        "nonsense",
-        "wait extra",
-    ]
+    answers = {'click button "b0" 20,5': 2, 'click button "b0" 21,6': 1, "wait": 1, "nonsense": 4, "wait extra": 1}
+    answers |= {'click button "b0" 45,5': 3, 'click button "b0" 20,52': 1}
     found = merge(answers, observation)
     assert [(str(candidate.action), candidate.count) for candidate in found] == [
         ('click button "b0" 20,5', 3),

@@ -64,12 +64,8 @@ def test_loss_of_an_answer_is_that_of_the_plain_model(network: Network) -> None:
     labels[:, : inputs["input_ids"].shape[1]] = -100
     images = {name: value for name, value in inputs.items() if name.startswith("pixel")}
     with torch.no_grad():
-        expected = network.model(
-            input_ids=ids, attention_mask=torch.ones_like(ids), labels=labels, **images
-        ).loss
-    assert loss(network, [imitation(network, context, "click b1")]).item() == pytest.approx(
-        expected.item(), rel=1e-5
-    )
+        expected = network.model(input_ids=ids, attention_mask=torch.ones_like(ids), labels=labels, **images).loss
+    assert loss(network, [imitation(network, context, "click b1")]).item() == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_a_branch_does_not_see_its_siblings(network: Network) -> None:

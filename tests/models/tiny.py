@@ -45,6 +45,7 @@ def build_tiny_base(folder: Path) -> Path:
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
         "vocab_size": len(fast),
+        "initializer_range": 0.2,  # or an adapter could not make any answer likely
         "pad_token_id": fast.pad_token_id,
     }
     vision = {

@@ -108,8 +108,7 @@ def write_round_rows(
 def write_goals(folder: Path, *goals: Goal) -> None:
     folder.mkdir(parents=True)
     lines = [
-        f'- {{id: {g.id}, world: "{g.world}", page: {g.page}, tier: {g.tier}, max_steps: {g.max_steps}}}'
-        for g in goals
+        f'- {{id: {g.id}, world: "{g.world}", page: {g.page}, tier: {g.tier}, max_steps: {g.max_steps}}}' for g in goals
     ]
     (folder / "goals.yaml").write_text("\n".join(lines) + "\n")
 

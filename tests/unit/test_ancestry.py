@@ -33,9 +33,7 @@ def lock(contents: dict[str, str]) -> str:
 
     def files(stage: dict[str, list[str | dict[str, object]]], *kinds: str) -> list[dict[str, object]]:
         listed = [path for kind in kinds for path in paths(stage.get(kind, []))]
-        return [
-            {"path": path, "hash": "md5", "md5": md5(contents.get(path, path)), "size": 1} for path in listed
-        ]
+        return [{"path": path, "hash": "md5", "md5": md5(contents.get(path, path)), "size": 1} for path in listed]
 
     stages = {
         name: {
@@ -62,9 +60,7 @@ def state(number: int, agent: str, reward: str) -> dict[str, str]:
 
 
 def round_contents(number: int, agent: str, reward: str) -> dict[str, str]:
-    made = {
-        path: f"{path} of {number}" for stage in PIPELINE.values() for path in paths(stage.get("outs", []))
-    }
+    made = {path: f"{path} of {number}" for stage in PIPELINE.values() for path in paths(stage.get("outs", []))}
     made = {path: content for path, content in made.items() if path.startswith("data/round/")}
     return state(number, agent, reward) | made | {"data/round/state": f"state after {number}"}
 
@@ -174,9 +170,7 @@ def test_a_state_that_did_not_change_makes_no_cycle() -> None:
     st.lists(
         st.fixed_dictionaries(
             {
-                "agent": st.sampled_from(
-                    ["data/seed/agent", "data/round/agent of 1", "data/round/agent of 2", "lost"]
-                ),
+                "agent": st.sampled_from(["data/seed/agent", "data/round/agent of 1", "data/round/agent of 2", "lost"]),
                 "same": st.sets(st.sampled_from(sorted(ROUNDS[0]))),
             }
         ),
@@ -205,9 +199,7 @@ def labels(branch: Branch) -> Iterator[str]:
 
 
 def test_a_lock_file_that_is_none_is_named_with_its_round() -> None:
-    with pytest.raises(
-        WorkspaceError, match=r"round-0001: dvc.lock .* is not as DVC writes it .*git show round-0001"
-    ):
+    with pytest.raises(WorkspaceError, match=r"round-0001: dvc.lock .* is not as DVC writes it .*git show round-0001"):
         list(ancestry.snapshots(lambda *_: "stages: [1, 2]", ["round-0001"], str))
 
 

@@ -213,9 +213,7 @@ def test_the_plots_are_tables(tmp_path: Path) -> None:
         ("challenger", "7", "8"),
     ]
     assert sum(int(row["n"]) for row in tables["reliability"]) == 2 * len(JUDGEMENTS)
-    clicks = next(
-        row for row in tables["action_kinds"] if (row["kind"], row["model"]) == ("click", "champion")
-    )
+    clicks = next(row for row in tables["action_kinds"] if (row["kind"], row["model"]) == ("click", "champion"))
     assert (clicks["n"], clicks["false_accepts"]) == ("3", "1.0")
 
 

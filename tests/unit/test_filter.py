@@ -42,9 +42,7 @@ def filtered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     def run_on(trajectories: Iterable[Trajectory], max_per_goal: int = 4) -> Path:
         write_trajectories(ROUND / "scored", trajectories)
         params = load_params(PARAMS)
-        keys = params.filter.model_copy(
-            update={"accept": 0.5, "max_per_goal": max_per_goal, "max_negatives": 3}
-        )
+        keys = params.filter.model_copy(update={"accept": 0.5, "max_per_goal": max_per_goal, "max_negatives": 3})
         run(params.model_copy(update={"filter": keys}))
         return ROUND / "rows"
 
@@ -52,9 +50,7 @@ def filtered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 
 SOLVED = trajectory(click(NAME), click(SUBMIT), COMPLETE, candidates={1: (tried(click(MAIL), 0.7),)})
-FAILED = trajectory(
-    click(POST), click(MAIL), click(SUBMIT), seed=1, outcome=0.2, instruction="Tick Mail", shade=50
-)
+FAILED = trajectory(click(POST), click(MAIL), click(SUBMIT), seed=1, outcome=0.2, instruction="Tick Mail", shade=50)
 HOPELESS = trajectory(
     *(click(POST), click(NAME)), seed=1, place=1, outcome=0.1, instruction="Tick Mail", shade=50,
     origin=Origin.CONTINUATION, parent=FAILED.id, shared=1,
@@ -232,10 +228,7 @@ def test_agent_rows_end_with_one_complete_however_the_path_ended() -> None:
 
 
 def test_equal_agent_rows_are_kept_once_and_different_actions_both() -> None:
-    paths = [
-        trajectory(click(NAME), click(last), COMPLETE, seed=seed)
-        for seed, last in enumerate((MAIL, MAIL, POST))
-    ]
+    paths = [trajectory(click(NAME), click(last), COMPLETE, seed=seed) for seed, last in enumerate((MAIL, MAIL, POST))]
     rows = agent_rows(paths, "accepted")
     assert [(row.seed, row.step) for row in rows] == [(0, 0), (0, 1), (0, 2), (2, 1), (2, 2)]
 

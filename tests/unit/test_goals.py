@@ -92,9 +92,7 @@ def test_a_world_opens_by_its_import_path() -> None:
     world.close()
 
 
-@pytest.mark.parametrize(
-    "path", ["nowhere:World", "environments.miniwob:Nothing", "environments.miniwob", ""]
-)
+@pytest.mark.parametrize("path", ["nowhere:World", "environments.miniwob:Nothing", "environments.miniwob", ""])
 def test_a_world_that_is_not_there_is_named(path: str) -> None:
     with pytest.raises(WorldError, match=r"give it as package\.module:Class"):
         open_world(path)

@@ -155,9 +155,7 @@ def test_a_broken_file_is_named(folder: Path, name: str, spoil: Callable[[Path],
 
 @pytest.mark.parametrize("name", ["trajectories.parquet", "screenshots.parquet"])
 @pytest.mark.parametrize(("metadata", "said"), [({"schema_version": "99"}, "99"), ({}, "none")])
-def test_another_schema_version_is_refused(
-    folder: Path, name: str, metadata: dict[str, str], said: str
-) -> None:
+def test_another_schema_version_is_refused(folder: Path, name: str, metadata: dict[str, str], said: str) -> None:
     table = pq.read_table(folder / name).replace_schema_metadata(metadata)
     pq.write_table(table, folder / name)
     with pytest.raises(RecordError) as error:
@@ -182,9 +180,7 @@ def test_missing_rows_are_named(tmp_path: Path) -> None:
 def test_a_missing_screenshot_is_named(folder: Path) -> None:
     file = folder / "screenshots.parquet"
     pq.write_table(pq.read_table(file).slice(0, 2), file)
-    with pytest.raises(
-        RecordError, match=r"round-0001/form/./0: screenshot [0-9a-f]{16} is not there"
-    ) as error:
+    with pytest.raises(RecordError, match=r"round-0001/form/./0: screenshot [0-9a-f]{16} is not there") as error:
         read_trajectories(folder)
     assert str(error.value).startswith(str(folder))
 
@@ -201,9 +197,7 @@ def test_a_screenshot_with_other_content_is_named(folder: Path) -> None:
 
 
 def test_not_scored_is_not_zero(tmp_path: Path) -> None:
-    paths = [
-        trajectory(click(NAME), outcome=outcome, place=place) for place, outcome in enumerate((None, 0.0))
-    ]
+    paths = [trajectory(click(NAME), outcome=outcome, place=place) for place, outcome in enumerate((None, 0.0))]
     write_trajectories(tmp_path, paths)
     assert [path.episode.outcome for path in read_trajectories(tmp_path)] == [None, 0.0]
 

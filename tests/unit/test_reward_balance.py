@@ -44,9 +44,7 @@ def test_a_prompt_is_judged_once() -> None:
 
 def test_the_hardest_of_equal_rows_stays() -> None:
     path = trajectory(click(SUBMIT), candidates={0: (tried(COMPLETE, 0.8),)})
-    assert [row.generator for row in make(path) if row.step == 0 and row.action == "complete"] == [
-        "hard_negative"
-    ]
+    assert [row.generator for row in make(path) if row.step == 0 and row.action == "complete"] == ["hard_negative"]
 
 
 def test_of_a_contradiction_neither_side_stays() -> None:
@@ -62,16 +60,9 @@ def test_of_a_contradiction_neither_side_stays() -> None:
 
 def test_a_step_keeps_its_hardest_negatives() -> None:
     candidates = (tried(click(MAIL), 0.2), tried(click(POST), 0.9), tried(ENTER, 0.6))
-    easy = [
-        trajectory(click(SUBMIT), seed=seed, instruction=f"Number {seed}", shade=10 * seed)
-        for seed in range(1, 5)
-    ]
+    easy = [trajectory(click(SUBMIT), seed=seed, instruction=f"Number {seed}", shade=10 * seed) for seed in range(1, 5)]
     rows = make(trajectory(click(SUBMIT), candidates={0: candidates}), *easy, most=2)
-    wrong = [
-        row.action
-        for row in rows
-        if row.trajectory == "round-0001/form/0/0" and row.step == 0 and not row.label
-    ]
+    wrong = [row.action for row in rows if row.trajectory == "round-0001/form/0/0" and row.step == 0 and not row.label]
     assert sorted(wrong) == [str(click(POST)), "complete"]
 
 

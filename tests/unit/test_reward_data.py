@@ -131,19 +131,13 @@ def test_what_is_clicked_later_is_not_wrong_now_but_ending_the_work_is() -> None
 
 def test_the_same_field_is_right_even_if_one_like_it_is_clicked_later() -> None:
     beside = Action(Kind.CLICK, (30, 35), ("textbox", ""))
-    path = trajectory(
-        click(NAME), click(MAIL), click(NAME), click(SUBMIT), candidates={0: (tried(beside, 0.9),)}
-    )
+    path = trajectory(click(NAME), click(MAIL), click(NAME), click(SUBMIT), candidates={0: (tried(beside, 0.9),)})
     assert brief(proposed(path)) == [(0, beside, Generator.RULE_POSITIVE, True)]
 
 
 def test_near_misses_are_the_most_tempting_ones() -> None:
-    path = demonstration(
-        click(NAME), typed("Ann"), DOWN, click(SUBMIT), instruction='Type "Ann" or "Ben", then go'
-    )
-    wrong = [
-        (item.step, item.generator.value, str(item.action)) for item in executed(path, 3) if not item.label
-    ]
+    path = demonstration(click(NAME), typed("Ann"), DOWN, click(SUBMIT), instruction='Type "Ann" or "Ben", then go')
+    wrong = [(item.step, item.generator.value, str(item.action)) for item in executed(path, 3) if not item.label]
     assert wrong == [
         (0, "sibling", 'click checkbox "Mail" 26,66'),
         (0, "sibling", 'click checkbox "Post" 26,86'),
@@ -224,10 +218,7 @@ def test_another_goal_is_the_same_goal_with_another_seed_if_there_is_one(
 
 
 def test_which_other_goal_follows_from_the_seed() -> None:
-    paths = [
-        trajectory(click(SUBMIT), seed=seed, instruction=f"Number {seed}", shade=10 * seed)
-        for seed in range(12)
-    ]
+    paths = [trajectory(click(SUBMIT), seed=seed, instruction=f"Number {seed}", shade=10 * seed) for seed in range(12)]
 
     def crossed(seed: int) -> list[str]:
         rows = reward_rows(paths, accept=0.5, max_negatives=3, seed=seed)
@@ -246,9 +237,7 @@ def test_search_and_demonstration_end_alike() -> None:
     assert (2, "complete", True) in rows[0]
 
 
-def continuation(
-    failed: Trajectory, shared: int, outcome: float | None, place: int, **about: object
-) -> Trajectory:
+def continuation(failed: Trajectory, shared: int, outcome: float | None, place: int, **about: object) -> Trajectory:
     actions = [step.action for step in failed.episode.steps[:shared]]
     return trajectory(
         *actions, click(SUBMIT), origin=Origin.CONTINUATION, outcome=outcome, place=place,
@@ -282,9 +271,7 @@ def test_a_solved_path_through_a_step_counts_as_a_continuation() -> None:
     failed = trajectory(click(NAME), click(MAIL), outcome=0.2)
     hopeless = continuation(failed, 1, 0.1, 1)
     solved = trajectory(click(NAME), click(SUBMIT), place=2)
-    assert brief(continued([failed, hopeless, solved], 0.5)) == [
-        (0, click(NAME), Generator.CONTINUATION, True)
-    ]
+    assert brief(continued([failed, hopeless, solved], 0.5)) == [(0, click(NAME), Generator.CONTINUATION, True)]
 
 
 @pytest.mark.parametrize(

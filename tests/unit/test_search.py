@@ -79,10 +79,7 @@ class Liking:
 
     def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
         return [
-            [
-                self.table.get(_way(context) + (action.target[1] if action.target else "!"), 0.1)
-                for action in candidates
-            ]
+            [self.table.get(_way(context) + (action.target[1] if action.target else "!"), 0.1) for action in candidates]
             for context, candidates in zip(contexts, actions, strict=True)
         ]
 

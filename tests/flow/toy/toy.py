@@ -68,7 +68,7 @@ def main(name: str) -> None:
     write(log := Path(".ratchet/logs") / f"{name}.log", f"{name} begins\n")
     misbehave(name, log)
     globals()[name]()
-    log.write_text(f"{name} begins\n{name} ends\n")
+    log.write_text(f"{time.time_ns()} {name} begins\n{time.time_ns()} {name} ends\n")
 
 
 def misbehave(name: str, log: Path) -> None:

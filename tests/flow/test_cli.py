@@ -1,0 +1,67 @@
+"""The command line around the rounds, and the deployment file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.flow.conftest import CHECKOUT, Workspace
+
+SLOW = {"torch", "mlflow", "prefect", "dvc", "transformers"}
+
+
+def test_help_is_quick() -> None:
+    code = (
+        "import sys; sys.argv = ['ratchet', '--help']\n"
+        "from flows.cli import main\n"
+        "try: main()\n"
+        f"finally: print(sorted({SLOW!r} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    commands = ("round", "stage", "serve", "lineage", "ui", "status", "push", "pull", "reproduce")
+    assert all(command in done.stdout for command in commands)
+
+
+def test_outside_a_checkout(tmp_path: Path, env: dict[str, str]) -> None:
+    refused = Workspace(tmp_path, env).ratchet("status")
+    assert refused.returncode == 2
+    assert refused.stderr == f"ratchet: {tmp_path}: no dvc.yaml here or above; run this in a Ratchet checkout\n"
+
+
+def test_an_error_is_a_line_and_with_verbose_a_traceback(fresh: Workspace) -> None:
+    assert fresh.ratchet("reproduce", "round-0009").stderr.startswith("ratchet: round-0009: names no commit here")
+    assert "Traceback" in fresh.ratchet("--verbose", "reproduce", "round-0009").stderr
+
+
+def test_status_before_and_after(fresh: Workspace, two_rounds: Workspace) -> None:
+    assert fresh.ratchet("status").stdout == "round-0001: to come; start it with `ratchet round`\n"
+    assert two_rounds.ratchet("status").stdout.splitlines() == [
+        "round-0003: to come; start it with `ratchet round`",
+        "last: agent: 0.250 -> 0.500, promoted: better",
+        "last: reward: not promoted: no better",
+    ]
+
+
+def test_a_stage_that_refuses_says_so_in_its_log(workspace: Workspace) -> None:
+    refused = workspace.ratchet("stage", "no-such-stage")
+    assert refused.returncode == 2
+    assert refused.stderr == workspace.text(".ratchet/logs/no-such-stage.log")
+
+
+def test_lineage_reads_the_tags(two_rounds: Workspace) -> None:
+    assert two_rounds.ratchet("lineage", "round-0001").stdout.startswith("round-0001  commit ")
+
+
+def test_the_deployment_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    from prefect.flows import load_flow_from_entrypoint
+
+    monkeypatch.chdir(CHECKOUT)
+    (deployment,) = yaml.safe_load((CHECKOUT / "infra/prefect.yaml").read_text())["deployments"]
+    assert load_flow_from_entrypoint(deployment["entrypoint"]).name == "round"
+    assert [schedule["cron"] for schedule in deployment["schedules"]] == ["0 2 * * *"]
+    assert deployment["concurrency_limit"]["limit"] == 1

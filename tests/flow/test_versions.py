@@ -1,0 +1,214 @@
+"""What a round commits, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks import versions
+from tasks.errors import BusyError, StageError, WorkspaceError
+from tests.flow.conftest import Workspace
+
+
+def test_stages_come_in_order_with_what_git_keeps(inside: Workspace) -> None:
+    stages = versions.stages()
+    assert [stage.name for stage in stages] == ["base", "found", "explore", "train", "decide"]
+    assert [stage.name for stage in stages if stage.seed] == ["base", "found"]
+    assert stages[-1].git_outs == ("data/round/decision.json", "data/round/metrics.json", "data/round/plots")
+    assert stages[2].params == ("seed", "explore")
+
+
+def test_a_stage_record_is_what_the_lock_file_says(inside: Workspace) -> None:
+    record = versions.stage_record("explore")
+    assert [dep.path for dep in record.deps][0] == "data/goals"
+    assert record.params == {"seed": 0, "explore": {"paths": 2}}
+    lock = inside.text("dvc.lock")
+    assert all(artifact.md5 in lock and artifact.size > 0 for artifact in record.deps + record.outs)
+
+
+def test_the_promoted_state_is_the_one_decided(inside: Workspace) -> None:
+    decided = next(out for out in versions.stage_record("decide").outs if out.path == "data/round/state")
+    assert decided.md5 in inside.text("data/state.dvc")
+
+
+def test_reproduce_says_how_long_a_stage_took(inside: Workspace, capfd: pytest.CaptureFixture[str]) -> None:
+    assert versions.reproduce("base") is None
+    took = versions.reproduce("base", force=True)
+    assert took is not None and took > 0
+    assert capfd.readouterr().out == ""
+
+
+def test_a_stage_without_its_output_is_an_error(inside: Workspace) -> None:
+    inside.write("dvc.yaml", inside.text("dvc.yaml").replace("python toy.py base", "true"))
+    with pytest.raises(StageError, match=r"stage base: output 'data/seed/base' does not exist"):
+        versions.reproduce("base", force=True)
+
+
+@pytest.mark.parametrize(
+    ("file", "also"), [("dvc.lock", ""), ("data/state.dvc", ""), ("data/round/metrics.json", ""), ("data/new.dvc", "")]
+)
+def test_dirty_files_of_ours_stop_a_round_and_nothing_is_lost(used: Workspace, file: str, also: str) -> None:
+    text = (used.text(file) if (used.root / file).exists() else "") + "\n# mine\n"
+    used.write(file, text)
+    refused = used.ratchet("round")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        f"ratchet: {file}: changed since the last commit, and a round commits them as its own; keep the change with "
+        f"`git add {file} && git commit`, or drop it with `git stash push -u -- {file}`\n"
+    )
+    assert used.text(file) == text
+    assert not (used.root / ".ratchet/round.json").exists()
+
+
+def test_edited_params_are_no_dirt(inside: Workspace) -> None:
+    inside.write("params.yaml", inside.text("params.yaml") + "# mine\n")
+    assert versions.dirty_owned() == []
+    assert versions.others_dirty() == []
+
+
+def test_a_merge_under_way_stops_a_round(inside: Workspace) -> None:
+    inside.git("switch", "--quiet", "--create", "other")
+    inside.write("notes.txt", "theirs")
+    inside.git(*ME, "commit", "--quiet", "-am", "theirs")
+    inside.git("switch", "--quiet", "main")
+    inside.write("notes.txt", "ours")
+    inside.git(*ME, "commit", "--quiet", "-am", "ours")
+    assert inside.run("git", *ME, "merge", "other").returncode == 1
+    with pytest.raises(WorkspaceError, match=r"git has unfinished work \(MERGE_HEAD\)"):
+        versions.check_clean()
+
+
+def test_a_round_made_already_is_refused(inside: Workspace) -> None:
+    inside.git("checkout", "--quiet", "round-0002")
+    inside.dvc("checkout")
+    assert versions.round_number() == 2
+    with pytest.raises(WorkspaceError, match=r"round-0002: already made \(commit [0-9a-f]{8}\)"):
+        versions.check_untagged(2)
+
+
+def test_a_commit_takes_ours_and_leaves_theirs(inside: Workspace) -> None:
+    inside.write("notes.txt", "staged")
+    inside.write("new.txt", "staged")
+    inside.git("add", "notes.txt", "new.txt")
+    inside.git("rm", "--quiet", "--cached", "toy.py")
+    inside.write("notes.txt", "not staged")
+    inside.write("params.yaml", "seed: 1\n")
+    inside.git("add", "params.yaml")
+    inside.write("params.yaml", "seed: 2\n")
+    inside.write("data/round/plots/more.csv", "new\n")
+    (inside.root / "data/round/plots/success.csv").unlink()
+    since = versions.head()
+
+    commit = versions.commit_round(3, "Round 3", since)
+
+    assert inside.git("show", "--name-status", "--format=%an", "--no-renames", commit).splitlines() == [
+        "Ratchet",
+        "",
+        "A\tdata/round/plots/more.csv",
+        "D\tdata/round/plots/success.csv",
+        "M\tparams.yaml",
+    ]
+    assert inside.git("show", f"{commit}:params.yaml") == "seed: 2"
+    assert inside.git("status", "--porcelain").splitlines() == ["A  new.txt", "MM notes.txt", "D  toy.py", "?? toy.py"]
+    assert inside.git("show", ":notes.txt") == "staged"
+    assert versions.commit_of("round-0003") == commit
+    assert versions.commit_round(3, "Round 3", since) == commit
+    assert versions.head() == commit
+
+
+def test_a_commit_that_a_hook_refuses_changes_nothing(inside: Workspace) -> None:
+    inside.write(".git/hooks/pre-commit", "#!/bin/sh\necho no commits on Fridays >&2\nexit 1\n")
+    (inside.root / ".git/hooks/pre-commit").chmod(0o755)
+    inside.write("data/round/plots/more.csv", "new\n")
+    before = inside.git("status", "--porcelain", "--untracked-files=all")
+    with pytest.raises(WorkspaceError, match=r"git commit failed: no commits on Fridays; mend it"):
+        versions.commit_round(3, "Round 3", versions.head())
+    assert inside.git("status", "--porcelain", "--untracked-files=all") == before
+    assert "round-0003" not in versions.round_tags()
+
+
+def test_what_a_kill_cut_short_is_mended(inside: Workspace) -> None:
+    lock, pointer = inside.text("dvc.lock"), inside.text("data/state.dvc")
+    inside.write(".ratchet/dvc.lock", lock)
+    inside.write("dvc.lock", lock[: len(lock) // 2])
+    inside.write("data/state.dvc", "")
+    inside.write(".git/index.lock", "")
+    inside.write(".git/refs/tags/round-0003.lock", "")
+    held = {"pid": os.getpid(), "cmd": "a process that took the number of a dead one"}
+    inside.write(".dvc/tmp/rwlock", json.dumps({"read": {"/a": [held]}, "write": {"/b": held}}))
+    os.utime(inside.root / ".dvc/tmp/rwlock", (1, 1))
+
+    versions.mend()
+
+    assert (inside.text("dvc.lock"), inside.text("data/state.dvc")) == (lock, pointer)
+    assert inside.git("status", "--porcelain") == ""
+    assert not (inside.root / ".git/refs/tags/round-0003.lock").exists()
+    assert json.loads(inside.text(".dvc/tmp/rwlock")) == {"read": {}, "write": {}}
+
+    inside.write(".dvc/tmp/rwlock", '{"read": {')
+    versions.mend()
+    assert inside.dvc("status") == "Data and pipelines are up to date." or "data/state" in inside.dvc("status")
+
+
+def test_mending_leaves_a_running_git_alone(inside: Workspace) -> None:
+    with subprocess.Popen(["git", "hash-object", "--stdin"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        inside.write(".git/index.lock", "")
+        versions.mend()
+        assert (inside.root / ".git/index.lock").exists()
+        running.communicate(b"")
+
+
+def test_a_stage_that_outlived_its_round_keeps_the_next_one_out(inside: Workspace) -> None:
+    with versions.stage_lock("explore"):
+        with pytest.raises(BusyError, match=r"stage explore \(process \d+ on .+, since .+\) is at work here"):
+            versions.refuse_if_busy()
+        with pytest.raises(BusyError, match="stage explore"), versions.round_lock("round-0003"):
+            pytest.fail("two at a time")
+    with versions.round_lock("round-0003"), pytest.raises(BusyError, match="round-0003"):
+        versions.refuse_if_busy()
+    versions.refuse_if_busy()
+
+
+def test_no_default_remote(inside: Workspace) -> None:
+    inside.dvc("remote", "default", "--unset")
+    for verb in ("push", "pull"):
+        refused = inside.ratchet(verb)
+        assert refused.returncode == 2
+        assert refused.stderr == (
+            f"ratchet: no default remote to {verb}: set one with `dvc remote add -d NAME URL` "
+            f"(a directory, or s3://bucket/path), then run `ratchet {verb}`\n"
+        )
+
+
+def test_a_clone_has_a_round_up_to_date(used: Workspace, tmp_path: Path) -> None:
+    clone = Workspace(tmp_path / "clone", used.env)
+    used.git("clone", "--quiet", str(used.root), str(clone.root))
+    clone.dvc("remote", "modify", "--local", "local", "url", str(used.root / ".ratchet/remote"))
+    clone.git("checkout", "--quiet", "round-0001")
+    assert clone.ratchet("pull").returncode == 0
+    assert clone.dvc("status") == "Data and pipelines are up to date."
+    assert "Data and pipelines are up to date." in clone.dvc("repro")
+    assert clone.git("status", "--porcelain") == ""
+
+
+def test_a_round_is_made_again(used: Workspace) -> None:
+    same = used.ratchet("reproduce", "round-0001")
+    assert (same.returncode, same.stdout) == (0, "round-0001: every output is the same\n"), same.stderr
+    other = used.ratchet("reproduce", "round-0002", TOY_NOISE="1")
+    assert other.returncode == 1, other.stderr
+    assert [line.split(":")[:2] for line in other.stdout.splitlines()] == [
+        ["train", " data/round/agent"],
+        ["train", " data/round/reward"],
+        ["decide", " data/round/state"],
+        ["round-0002", " 3 outputs differ"],
+    ]
+    assert used.git("worktree", "list").count("\n") == 0
+    assert used.git("status", "--porcelain") == ""
+
+
+ME = ("-c", "user.name=A", "-c", "user.email=a@b")
