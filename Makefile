@@ -18,7 +18,7 @@ $(READY): requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found; install Python 3.11, or: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	@echo "setup: installing the locked packages into $(VENV)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check 'uv>=0.9'
+	@$(BIN)/pip install -qq --disable-pip-version-check 'uv>=0.9'
 	@UV_FIND_LINKS="$${UV_FIND_LINKS:-$$($(BIN)/pip config get global.find-links 2>/dev/null)}" \
 		$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .

@@ -60,7 +60,7 @@ def make_rounds(
     rounds: Annotated[int, typer.Option(min=1, help="How many, one after the other.")] = 1,
 ) -> None:
     """Make a round, or finish the one that was stopped."""
-    from flows.journal import Journal
+    from flows.journal import BEGAN, Journal
     from flows.servers import prefect_server
     from tasks import versions
 
@@ -75,13 +75,13 @@ def make_rounds(
     from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
     import tasks.lineage  # noqa: F401  (slow to import: while the server starts)
-    from flows.round import STARTED, run_round
+    from flows.round import run_round
 
     server.wait()
     # Leaving a flow waits up to a second for its heartbeat, and of a server of our own nobody asks for one.
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None} if server.ours else {}):
         for _ in range(rounds):
-            STARTED.set(began)
+            BEGAN.set(began)
             report = run_round()
             print("\n".join(report.lines), flush=True)
             began = time.time()
@@ -107,16 +107,16 @@ def stage(name: str) -> None:
 
 
 @app.command()
-def serve(cron: Annotated[str, typer.Option(help="When, in cron's words.")] = NIGHTLY) -> None:
+def serve(cron: Annotated[str, typer.Option(help="When, in cron's words, in UTC.")] = NIGHTLY) -> None:
     """Make a round every night, for as long as this runs."""
     from flows.servers import prefect_server
 
     server = prefect_server(lasting=True)
-    from flows.round import run_round
+    from flows import round as rounds
 
     server.wait()
-    print(f"rounds at {cron!r}; Prefect: {server.url}; ctrl-C ends it", flush=True)
-    run_round.serve(name="nightly", cron=cron, limit=1, print_starting_message=False)
+    print(f"rounds at {cron!r} UTC; Prefect: {server.url}; ctrl-C ends it", flush=True)
+    rounds.serve(cron)
 
 
 @app.command()

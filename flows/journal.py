@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from typing import Self
 
@@ -11,6 +12,8 @@ from tasks import versions
 from tasks.files import WORK, read_json, remove, write_json
 
 JOURNAL = WORK / "round.json"
+# When the work on this round began, in seconds since the epoch, where that is before its journal is opened.
+BEGAN: ContextVar[float | None] = ContextVar("BEGAN", default=None)
 
 
 @dataclass
@@ -32,7 +35,7 @@ class Journal:
     done: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._clock = time.time()
+        self._clock = BEGAN.get() or time.time()
 
     @classmethod
     def read(cls) -> Self | None:
@@ -51,10 +54,6 @@ class Journal:
         number = versions.round_number()
         versions.check_untagged(number)
         return cls(number, versions.head(), founding=not versions.has_state())
-
-    def start_clock(self, at: float) -> None:
-        """Count time from ``at`` (seconds since the epoch), when the work on this round began."""
-        self._clock = at
 
     def save(self) -> None:
         """Write it, whole or not at all."""

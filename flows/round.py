@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
-import time
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextlib import suppress
 from typing import Any
 
-from prefect import flow, get_run_logger, task
+from prefect import flow, get_client, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.schedules import CronSchedule
+from prefect.exceptions import ObjectNotFound
 from prefect.runtime import flow_run, task_run
 
 from flows import report
-from flows.follow import follow
 from flows.journal import Journal
+from flows.log import follow, say
 from flows.report import Report
 from tasks import versions
-from tasks.errors import RatchetError, WorkspaceError
+from tasks.errors import ParamsError, RatchetError, WorkspaceError
 from tasks.files import ROUND, SEED, STATE
 
-STARTED: ContextVar[float | None] = ContextVar("STARTED", default=None)
 PUSH_TRIES, PUSH_AGAIN_S = 2, 10
 
 
@@ -48,10 +47,26 @@ def run_round(retries: int = 1) -> Report:
     with versions.round_lock(flow_run.name):
         stopped = Journal.read()
         journal = stopped or Journal.begin()
-        journal.start_clock(STARTED.get() or time.time())
         if stopped:
             versions.mend()
         return _Round(journal, retries).run()
+
+
+def serve(cron: str) -> None:
+    """Make a round at each time that ``cron`` names, in UTC, until interrupted.
+
+    Nights missed while nothing served are not made up for.
+
+    Raises:
+        ParamsError: ``cron`` is no cron expression.
+    """
+    try:
+        CronSchedule(cron=cron)
+    except ValueError as error:
+        raise ParamsError(f"--cron {cron!r}: not a cron expression, such as '0 2 * * *'") from error
+    with get_client(sync_client=True) as client, suppress(ObjectNotFound):
+        client.delete_deployment(client.read_deployment_by_name("round/nightly").id)
+    run_round.serve(name="nightly", cron=cron, limit=1, print_starting_message=False)
 
 
 class _Round:
@@ -89,7 +104,7 @@ class _Round:
         last = f"all {'seed' if seed else 'round'} stages"
         if last not in self.journal.done:
             for position, stage in enumerate(stages, 1):
-                _say(f"{versions.tag_of(self.journal.round)}  {stage.name}  ({position} of {len(stages)})")
+                say(f"{versions.tag_of(self.journal.round)}  {stage.name}  ({position} of {len(stages)})")
                 self._make(stage.name)
             self.journal.once(last, lambda: str(len(stages)))
 
@@ -142,7 +157,7 @@ class _Round:
     def _tags(self) -> dict[str, str]:
         others = versions.others_dirty()
         if others:
-            _say(f"not committed, so the tag will not carry it: {' '.join(others)}")
+            say(f"not committed, so the tag will not carry it: {' '.join(others)}")
         return {
             "git.commit": versions.head(),
             "git.dirty": " ".join(others)[:500],
@@ -154,7 +169,7 @@ class _Round:
 
 def _reproduce(name: str) -> float | None:
     if task_run.run_count > 1:
-        _say(f"{name}: attempt {task_run.run_count}")
+        say(f"{name}: attempt {task_run.run_count}")
     with follow(versions.log_of(name)):
         return versions.reproduce(name)
 
@@ -179,8 +194,3 @@ def _as_task(name: str, retries: int, delay_s: int = 0) -> Callable[[Callable[..
 def _worth_another_try(_task: object, _run: object, state: Any) -> bool:
     """A stage that crashed, or a remote that did not answer; what a person must mend is not tried again."""
     return isinstance(state.data, versions.StageCrash | WorkspaceError)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-    get_run_logger().info(line)

@@ -17,6 +17,7 @@ from transformers import (
     Idefics3ImageProcessorPil,
     Idefics3Processor,
 )
+from transformers.utils.logging import disable_progress_bar
 
 from models.network import NEGATIVE, POSITIVE
 
@@ -37,6 +38,7 @@ CHAT = (
 
 def build(gguf: Path, folder: Path) -> None:
     """Write the base (weights, configuration, processor) into ``folder``, the same bytes every time."""
+    disable_progress_bar()
     text = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     tokenizer.add_special_tokens({"additional_special_tokens": _SPECIAL})

@@ -126,6 +126,6 @@ def score(network: Network, contexts: Sequence[Context], actions: Sequence[Seque
     ends = torch.tensor([len(branch) - 1 for branch in branches])
     mask = (torch.arange(width) <= ends[:, None]).long()
     hidden = _extend(network, prefix, tokens, mask, prefix.lengths)
-    logits = network.head(hidden[torch.arange(len(branches)), ends])[:, list(network.verdicts)]
-    scores = iter(torch.sigmoid(logits[:, 0] - logits[:, 1]).tolist())
+    logits = network.head(hidden[torch.arange(len(branches)), ends], network.verdicts)
+    scores = iter(logits.softmax(-1)[:, 0].tolist())
     return [[next(scores) for _ in candidates] for candidates in actions]

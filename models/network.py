@@ -14,7 +14,9 @@ from typing import Any
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from torch import Tensor
+from torch.nn import functional
 from transformers import AutoModelForImageTextToText, AutoProcessor
+from transformers.utils.logging import disable_progress_bar
 
 from models.prompts import Context, message
 
@@ -64,14 +66,15 @@ class Network:
         body = self.model.get_base_model().model if isinstance(self.model, PeftModel) else self.model.model
         return body(**inputs)
 
-    def head(self, hidden: Tensor) -> Tensor:
-        """Logits (..., vocabulary) in float32 of hidden states (..., width)."""
-        logits: Tensor = self.model.get_output_embeddings()(hidden)
-        return logits.float()
+    def head(self, hidden: Tensor, among: Sequence[int] = ()) -> Tensor:
+        """Logits (..., tokens) in float32 of hidden states (..., width): of the tokens ``among``, or of all."""
+        weight = self.model.get_output_embeddings().weight
+        return functional.linear(hidden, weight[list(among)] if among else weight).float()
 
 
 def load_base(base: str, dtype: str, screenshots: int) -> Network:
     """The base by directory or hub name, with the two verdict tokens (added where it lacks them)."""
+    disable_progress_bar()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = AutoModelForImageTextToText.from_pretrained(base, dtype=getattr(torch, dtype)).to(device)
     processor = AutoProcessor.from_pretrained(base)

@@ -30,10 +30,14 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A context and the branches trained on it."""
+    """A context and the branches trained on it.
+
+    ``among`` are the tokens a target is one of, between which the likelihood is shared; empty for all tokens.
+    """
 
     context: Context
     branches: tuple[Branch, ...]
+    among: tuple[int, ...] = ()
 
 
 def imitation(network: Network, context: Context, action: str) -> Sample:
@@ -43,17 +47,28 @@ def imitation(network: Network, context: Context, action: str) -> Sample:
 
 
 def judgement(network: Network, context: Context, labelled: Sequence[tuple[str, bool]]) -> Sample:
-    """Predict the verdict token after each action: ``<|+|>`` where the label is true, ``<|-|>`` where not."""
+    """Predict the verdict after each action: ``<|+|>`` where the label is true, ``<|-|>`` where not.
+
+    The likelihood is shared between the two, so that the loss is that of the score itself: no training goes into
+    making the rest of the vocabulary unlikely (docs/decisions/0002-one-prompt-for-both-models.md).
+    """
     positive, negative = network.verdicts
     branches = []
     for action, label in labelled:
         tokens = network.answer_tokens(action)
         branches.append(Branch(tuple(tokens), ((len(tokens) - 1, positive if label else negative),)))
-    return Sample(context, tuple(branches))
+    return Sample(context, tuple(branches), network.verdicts)
 
 
 def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
-    """Mean negative log-likelihood of the batch's targets (UI-Genie, section 3.2, for verdicts)."""
+    """Mean negative log-likelihood of the batch's targets (UI-Genie, section 3.2, for verdicts).
+
+    Raises:
+        ValueError: when the samples choose among different tokens.
+    """
+    if len({sample.among for sample in samples}) > 1:
+        raise ValueError("a batch holds samples of one kind: answers or verdicts")
+    among = samples[0].among
     inputs = network.encode([sample.context for sample in samples])
     prompt_mask = inputs.pop("attention_mask").bool()
     prompt_ids = inputs.pop("input_ids")
@@ -69,7 +84,8 @@ def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
         use_cache=False,
     ).last_hidden_state
     rows, columns, targets = _targets(samples, prompt_ids.shape[1])
-    return functional.cross_entropy(network.head(hidden[rows, columns]), torch.tensor(targets, device=hidden.device))
+    wanted = torch.tensor([among.index(target) for target in targets] if among else targets, device=hidden.device)
+    return functional.cross_entropy(network.head(hidden[rows, columns], among), wanted)
 
 
 def _layout(samples: Sequence[Sample], width: int) -> tuple[Tensor, Tensor]:

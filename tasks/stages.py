@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -49,6 +50,7 @@ def run(name: str) -> None:
         raise ParamsError(f"stage {name!r}: not one of {', '.join(STAGES)}")
     params = load_params()
     _log_to(WORK / "logs" / f"{name}.log")
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
     pin(params.numerics)
     module, _, function = STAGES[name].partition(":")
     stage: Callable[[Params], None] = getattr(import_module(module), function)

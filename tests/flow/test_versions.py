@@ -50,7 +50,8 @@ def test_a_stage_without_its_output_is_an_error(inside: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "also"), [("dvc.lock", ""), ("data/state.dvc", ""), ("data/round/metrics.json", ""), ("data/new.dvc", "")]
+    ("file", "also"),
+    [("dvc.lock", ""), ("data/state.dvc", ""), ("data/round/metrics.json", ""), ("data/new.dvc", "")],
 )
 def test_dirty_files_of_ours_stop_a_round_and_nothing_is_lost(used: Workspace, file: str, also: str) -> None:
     text = (used.text(file) if (used.root / file).exists() else "") + "\n# mine\n"
@@ -114,7 +115,12 @@ def test_a_commit_takes_ours_and_leaves_theirs(inside: Workspace) -> None:
         "M\tparams.yaml",
     ]
     assert inside.git("show", f"{commit}:params.yaml") == "seed: 2"
-    assert inside.git("status", "--porcelain").splitlines() == ["A  new.txt", "MM notes.txt", "D  toy.py", "?? toy.py"]
+    assert inside.git("status", "--porcelain").splitlines() == [
+        "A  new.txt",
+        "MM notes.txt",
+        "D  toy.py",
+        "?? toy.py",
+    ]
     assert inside.git("show", ":notes.txt") == "staged"
     assert versions.commit_of("round-0003") == commit
     assert versions.commit_round(3, "Round 3", since) == commit

@@ -10,7 +10,7 @@ from tiny import contexts
 
 from models.inference import score
 from models.network import Network
-from models.packing import Sample, imitation, judgement, loss
+from models.packing import Branch, Sample, imitation, judgement, loss
 
 LABELLED = [
     [("click b0", True), ("complete", False), ('type "abc"', False)],
@@ -34,7 +34,7 @@ def test_shared_prefix_equals_separate_rows(adapted: Network) -> None:
     expected = gradients(adapted)
     adapted.model.zero_grad()
 
-    rows = [Sample(sample.context, (branch,)) for sample in samples for branch in sample.branches]
+    rows = [Sample(sample.context, (branch,), sample.among) for sample in samples for branch in sample.branches]
     total = sum(loss(adapted, [row]) for row in rows) / len(rows)
     total.backward()
 
@@ -45,13 +45,20 @@ def test_shared_prefix_equals_separate_rows(adapted: Network) -> None:
         torch.testing.assert_close(expected[name], gradient, rtol=1e-4, atol=1e-6)
 
 
-def test_loss_of_verdicts_is_the_log_likelihood_the_scorer_sees(network: Network) -> None:
-    """-log p(label) over the whole vocabulary; between the two verdicts it is what `score` reports."""
+def test_loss_of_a_verdict_is_the_log_of_the_score(network: Network) -> None:
+    """-log p(+)/(p(+)+p(-)) for a right action, -log p(-)/(p(+)+p(-)) for a wrong one; p from the plain model."""
     context = contexts()[2]
-    yes = loss(network, [judgement(network, context, [("click b0", True)])]).item()
-    no = loss(network, [judgement(network, context, [("click b0", False)])]).item()
-    ((reward,),) = score(network, [context], [["click b0"]])
-    assert reward == pytest.approx(math.exp(-yes) / (math.exp(-yes) + math.exp(-no)), rel=1e-4)
+    inputs = network.encode([context])
+    ids = torch.cat([inputs["input_ids"], torch.tensor([network.answer_tokens("click b0")])], dim=1)
+    images = {name: value for name, value in inputs.items() if name.startswith("pixel")}
+    with torch.no_grad():
+        logits = network.model(input_ids=ids, attention_mask=torch.ones_like(ids), **images).logits[0, -1]
+    positive, negative = (math.exp(logits[token].item()) for token in network.verdicts)
+    expected = positive / (positive + negative)
+    assert score(network, [context], [["click b0"]]) == [[pytest.approx(expected, rel=1e-4)]]
+    for label, share in ((True, expected), (False, 1 - expected)):
+        found = loss(network, [judgement(network, context, [("click b0", label)])]).item()
+        assert found == pytest.approx(-math.log(share), rel=1e-4)
 
 
 def test_loss_of_an_answer_is_that_of_the_plain_model(network: Network) -> None:
@@ -72,5 +79,12 @@ def test_a_branch_does_not_see_its_siblings(network: Network) -> None:
     context = contexts()[0]
     alone = loss(network, [judgement(network, context, [("wait", True)])]).item()
     sample = judgement(network, context, [("wait", True), ("something long and different", False)])
-    first = Sample(context, (sample.branches[0], sample.branches[1].__class__(sample.branches[1].tokens, ())))
-    assert loss(network, [first]).item() == pytest.approx(alone, rel=1e-5)
+    first, second = sample.branches
+    silent = Sample(context, (first, Branch(second.tokens, ())), sample.among)
+    assert loss(network, [silent]).item() == pytest.approx(alone, rel=1e-5)
+
+
+def test_answers_and_verdicts_do_not_share_a_batch(network: Network) -> None:
+    context = contexts()[0]
+    with pytest.raises(ValueError, match="one kind"):
+        loss(network, [imitation(network, context, "wait"), judgement(network, context, [("wait", True)])])

@@ -1,8 +1,9 @@
-"""A stage's log file, copied line by line to the Prefect run as it grows. The terminal has the stage itself."""
+"""Lines for the Prefect run's log that Prefect is not to print as well."""
 
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,11 +15,16 @@ from prefect.runtime import flow_run, task_run
 EVERY_S = 0.5
 
 
+def say(line: str) -> None:
+    """Print a line and log it to the Prefect run around this call."""
+    print(line, file=sys.stderr, flush=True)
+    _logger().info("%s", line)
+
+
 @contextmanager
 def follow(path: Path) -> Iterator[None]:
-    """Send the lines that ``path`` gains while the block lasts to the log of the Prefect task run around it."""
-    run = {"flow_run_id": flow_run.id, "task_run_id": task_run.id}
-    tail, over = _Tail(path, logging.LoggerAdapter(_logger(), run)), threading.Event()
+    """Log each line that a stage adds to its log file while the block lasts; the terminal has the stage itself."""
+    tail, over = _Tail(path, _logger()), threading.Event()
     thread = threading.Thread(target=tail.until, args=(over,), daemon=True)
     thread.start()
     try:
@@ -53,10 +59,11 @@ class _Tail:
         return self._path.read_text(errors="replace") if self._path.exists() else ""
 
 
-def _logger() -> logging.Logger:
-    logger = logging.getLogger("ratchet.stage")
+def _logger() -> logging.LoggerAdapter[logging.Logger]:
+    """A logger for the run around this call, usable from any thread."""
+    logger = logging.getLogger("ratchet.run")
     if not logger.handlers:
         logger.addHandler(APILogHandler())
         logger.setLevel(logging.INFO)
         logger.propagate = False
-    return logger
+    return logging.LoggerAdapter(logger, {"flow_run_id": flow_run.id, "task_run_id": task_run.id})
