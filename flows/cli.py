@@ -16,7 +16,7 @@ from environments.types import WorldError
 from tasks.errors import RatchetError, WorkspaceError
 
 NIGHTLY = "0 2 * * *"
-REFUSED, CRASHED, INTERRUPTED = 2, 1, 130
+REFUSED = 2
 
 app = typer.Typer(
     name="ratchet",
@@ -37,9 +37,6 @@ def main() -> None:
             traceback.print_exc()
         print(f"ratchet: {error}", file=sys.stderr)
         sys.exit(REFUSED)
-    except KeyboardInterrupt:
-        print("ratchet: interrupted", file=sys.stderr)
-        sys.exit(INTERRUPTED)
 
 
 @app.callback()
@@ -70,8 +67,7 @@ def make_rounds(
         # Prefect's own words go to its log alone: the terminal has ours.
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     server = prefect_server()
-    if Journal.read() is None:
-        Journal.begin()
+    Journal.open()
     from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
     import tasks.lineage  # noqa: F401  (slow to import: while the server starts)
@@ -101,8 +97,7 @@ def stage(name: str) -> None:
             run(name)
         except Exception as error:
             refused = isinstance(error, RatchetError | WorldError)
-            with versions.log_of(name).open("a") as log:
-                log.write(f"ratchet: {error}\n" if refused else traceback.format_exc())
+            _add_to_log(versions.log_of(name), f"ratchet: {error}\n" if refused else traceback.format_exc())
             raise
 
 
@@ -176,6 +171,12 @@ def reproduce(tag: str) -> None:
     print(f"{tag}: " + (f"{len(made.outs)} outputs differ" if made.outs else "every output is the same"))
     if made.outs:
         raise typer.Exit(1)
+
+
+def _add_to_log(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as log:
+        log.write(text)
 
 
 def _verbose() -> bool:

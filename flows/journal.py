@@ -9,9 +9,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Self
 
 from tasks import versions
-from tasks.files import WORK, read_json, remove, write_json
+from tasks.errors import WorkspaceError
+from tasks.files import STATE, WORK, read_json, remove, write_json
 
 JOURNAL = WORK / "round.json"
+FOUND, ALL_MADE = "commit the seed", "all stages made"
 # When the work on this round began, in seconds since the epoch, where that is before its journal is opened.
 BEGAN: ContextVar[float | None] = ContextVar("BEGAN", default=None)
 
@@ -39,21 +41,43 @@ class Journal:
 
     @classmethod
     def read(cls) -> Self | None:
-        """The journal of the round that was stopped, if one was."""
-        return cls(**read_json(JOURNAL)) if JOURNAL.exists() else None
-
-    @classmethod
-    def begin(cls) -> Self:
-        """The journal of a new round, not yet saved.
+        """The journal of the round that was stopped, if one was.
 
         Raises:
-            WorkspaceError: git is in the middle of something, a file that rounds commit is dirty, or the round
-                was made already.
+            WorkspaceError: it was written by another version of Ratchet.
         """
+        try:
+            return cls(**read_json(JOURNAL)) if JOURNAL.exists() else None
+        except (TypeError, ValueError) as error:
+            raise WorkspaceError(
+                f"{JOURNAL}: not a journal ({error}); give that round up with `rm {JOURNAL}`"
+            ) from error
+
+    @classmethod
+    def open(cls) -> Self:
+        """The journal of the round that was stopped, or of a new one, which is not saved yet.
+
+        Raises:
+            WorkspaceError: git is in the middle of something, a file that rounds commit is dirty, or the round was
+                made already; for a stopped round, that the state is no longer the one it started from.
+        """
+        if stopped := cls.read():
+            stopped._check_state()
+            return stopped
         versions.check_clean()
         number = versions.round_number()
         versions.check_untagged(number)
         return cls(number, versions.head(), founding=not versions.has_state())
+
+    def _check_state(self) -> None:
+        if ALL_MADE in self.done or (self.founding and FOUND not in self.done):
+            return  # the state is being moved
+        starts = versions.round_number()
+        if starts != self.round:
+            raise WorkspaceError(
+                f"{STATE}: starts round {starts}, and round {self.round} was stopped here; go back to its commit "
+                f"{self.head[:8]} and `dvc checkout`, or give it up with `rm {JOURNAL}`"
+            )
 
     def save(self) -> None:
         """Write it, whole or not at all."""

@@ -16,7 +16,7 @@ from prefect.exceptions import ObjectNotFound
 from prefect.runtime import flow_run, task_run
 
 from flows import report
-from flows.journal import Journal
+from flows.journal import ALL_MADE, FOUND, Journal
 from flows.log import follow, say
 from flows.report import Report
 from tasks import versions
@@ -45,11 +45,9 @@ def run_round(retries: int = 1) -> Report:
         StageError: a stage failed; the next round goes on from it.
     """
     with versions.round_lock(flow_run.name):
-        stopped = Journal.read()
-        journal = stopped or Journal.begin()
-        if stopped:
+        if Journal.read():
             versions.mend()
-        return _Round(journal, retries).run()
+        return _Round(Journal.open(), retries).run()
 
 
 def serve(cron: str) -> None:
@@ -85,7 +83,9 @@ class _Round:
         try:
             if journal.founding:
                 self._found()
-            self._walk(seed=False)
+            elif stale := versions.stale_seed():
+                say(f"{', '.join(stale)}: changed since the seed was made; rounds go on from what they made then")
+            self._make_round()
             return self._keep()
         except RatchetError as error:
             lineage.fail_round(journal.mlflow_run, journal.at, str(error))
@@ -93,20 +93,23 @@ class _Round:
 
     def _found(self) -> None:
         """The seed, once: what no round has made yet is the state of the first."""
+        if FOUND in self.journal.done:
+            return
         self._walk(seed=True)
         self._step("promote the seed", lambda: _promote(SEED / STATE.name))
-        message = "Found the first state"
-        self._step("commit the seed", lambda: versions.commit_found(message, self.journal.head))
+        self._step(FOUND, lambda: versions.commit_found("Found the first state", self.journal.head))
+
+    def _make_round(self) -> None:
+        """The stages of the round. Once all are made none is looked at again: promotion changes their inputs."""
+        if ALL_MADE not in self.journal.done:
+            self._walk(seed=False)
+            self.journal.once(ALL_MADE, lambda: "yes")
 
     def _walk(self, seed: bool) -> None:
-        """The stages in order. Once all are made they are not looked at again: promotion changes their inputs."""
         stages = [stage for stage in versions.stages() if stage.seed is seed]
-        last = f"all {'seed' if seed else 'round'} stages"
-        if last not in self.journal.done:
-            for position, stage in enumerate(stages, 1):
-                say(f"{versions.tag_of(self.journal.round)}  {stage.name}  ({position} of {len(stages)})")
-                self._make(stage.name)
-            self.journal.once(last, lambda: str(len(stages)))
+        for position, stage in enumerate(stages, 1):
+            say(f"{versions.tag_of(self.journal.round)}  {stage.name}  ({position} of {len(stages)})")
+            self._make(stage.name)
 
     def _make(self, name: str) -> None:
         from tasks import lineage

@@ -70,7 +70,9 @@ def prefect_server(lasting: bool = False) -> Server:
     A ``lasting`` one has a UI and starts scheduled runs.
     """
     if url := os.environ.get("PREFECT_API_URL"):
-        return Server(url, f"{url}/health")
+        server = Server(url, f"{url}/health")
+        server.wait()
+        return server
     port = _free_port(PREFECT_PORT if lasting else 0)
     command = ["prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--analytics-off"]
     command += [] if lasting else ["--no-ui", "--no-scheduler", "--no-late-runs"]
@@ -80,11 +82,11 @@ def prefect_server(lasting: bool = False) -> Server:
 
 
 def mlflow_server() -> Server:
-    """The MLflow server that ``MLFLOW_TRACKING_URI`` names, or one over this workspace until this process ends."""
-    if url := os.environ.get("MLFLOW_TRACKING_URI"):
-        return Server(url, f"{url}/health")
+    """The MLflow server that ``MLFLOW_TRACKING_URI`` names, or one over its database or this workspace's."""
+    store = os.environ.get("MLFLOW_TRACKING_URI", f"sqlite:///{WORK.absolute() / 'mlflow.db'}")
+    if store.startswith("http"):
+        return Server(store, f"{store}/health")
     port = _free_port(MLFLOW_PORT)
-    store = f"sqlite:///{WORK.absolute() / 'mlflow.db'}"
     command = ["mlflow", "server", "--backend-store-uri", store, "--host", "127.0.0.1", "--port", str(port)]
     # One process to serve one person; its job runner would outlive it.
     settings = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}

@@ -22,10 +22,12 @@ class Branch:
     """Tokens put after a prompt, and what is to be predicted.
 
     ``targets`` are (place, token): the token to be predicted after ``tokens[place]``; place -1 is the prompt's end.
+    ``weight`` is that of each of them in the loss.
     """
 
     tokens: tuple[int, ...]
     targets: tuple[tuple[int, int], ...]
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +48,22 @@ def imitation(network: Network, context: Context, action: str) -> Sample:
     return Sample(context, (Branch(tuple(tokens), tuple((place - 1, token) for place, token in enumerate(tokens))),))
 
 
-def judgement(network: Network, context: Context, labelled: Sequence[tuple[str, bool]]) -> Sample:
-    """Predict the verdict after each action: ``<|+|>`` where the label is true, ``<|-|>`` where not.
+def judgement(network: Network, context: Context, labelled: Sequence[tuple[str, bool, float]]) -> Sample:
+    """Of each (action, label, weight), predict the verdict after each action: ``<|+|>`` where the label is true, ``<|-|>`` where not.
 
     The likelihood is shared between the two, so that the loss is that of the score itself: no training goes into
     making the rest of the vocabulary unlikely (docs/decisions/0002-one-prompt-for-both-models.md).
     """
     positive, negative = network.verdicts
     branches = []
-    for action, label in labelled:
+    for action, label, weight in labelled:
         tokens = network.answer_tokens(action)
-        branches.append(Branch(tuple(tokens), ((len(tokens) - 1, positive if label else negative),)))
+        branches.append(Branch(tuple(tokens), ((len(tokens) - 1, positive if label else negative),), weight))
     return Sample(context, tuple(branches), network.verdicts)
 
 
 def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
-    """Mean negative log-likelihood of the batch's targets (UI-Genie, section 3.2, for verdicts).
+    """Weighted mean negative log-likelihood of the batch's targets (UI-Genie, section 3.2, for verdicts).
 
     Raises:
         ValueError: when the samples choose among different tokens.
@@ -83,9 +85,11 @@ def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
         position_ids=_positions(prompt_mask, offset.to(prompt_ids)),
         use_cache=False,
     ).last_hidden_state
-    rows, columns, targets = _targets(samples, prompt_ids.shape[1])
+    rows, columns, targets, weights = _targets(samples, prompt_ids.shape[1])
     wanted = torch.tensor([among.index(target) for target in targets] if among else targets, device=hidden.device)
-    return functional.cross_entropy(network.head(hidden[rows, columns], among), wanted)
+    losses = functional.cross_entropy(network.head(hidden[rows, columns], among), wanted, reduction="none")
+    shares = torch.tensor(weights, device=hidden.device)
+    return (losses * shares).sum() / shares.sum()
 
 
 def _layout(samples: Sequence[Sample], width: int) -> tuple[Tensor, Tensor]:
@@ -124,8 +128,8 @@ def _positions(prompt: Tensor, offset: Tensor) -> Tensor:
     return torch.cat([within, prompt.long().sum(-1, keepdim=True) + offset], dim=1)
 
 
-def _targets(samples: Sequence[Sample], prompt_width: int) -> tuple[list[int], list[int], list[int]]:
-    rows, columns, targets = [], [], []
+def _targets(samples: Sequence[Sample], prompt_width: int) -> tuple[list[int], list[int], list[int], list[float]]:
+    rows, columns, targets, weights = [], [], [], []
     for row, sample in enumerate(samples):
         start = prompt_width
         for branch in sample.branches:
@@ -133,5 +137,6 @@ def _targets(samples: Sequence[Sample], prompt_width: int) -> tuple[list[int], l
                 rows.append(row)
                 columns.append(prompt_width - 1 if place < 0 else start + place)
                 targets.append(token)
+                weights.append(branch.weight)
             start += len(branch.tokens)
-    return rows, columns, targets
+    return rows, columns, targets, weights

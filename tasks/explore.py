@@ -9,6 +9,7 @@ from pathlib import Path
 from environments.registry import load_goals, open_world
 from environments.types import End, Episode, Instance, Observation, WorldError
 from tasks.base import location
+from tasks.errors import ParamsError
 from tasks.files import ROUND, STATE, digest, read_json
 from tasks.params import Params
 from tasks.progress import log
@@ -22,6 +23,10 @@ def run(params: Params) -> None:
     """Search every instance of ``instances.json``. Writes ``data/round/explored``."""
     plan = read_json(ROUND / "instances.json")
     goals = load_goals(Path(params.goals))
+    if unknown := {item["goal"] for item in plan["instances"]} - goals.keys():
+        raise ParamsError(
+            f"goal {min(unknown)!r}: not in {params.goals}; put it back, or run `dvc repro -s -f propose`"
+        )
     instances = [Instance(goals[item["goal"]], item["seed"]) for item in plan["instances"]]
     units = [(instance.name.replace("/", "-"), instance) for instance in instances]
     crew = Crew(make_worker, (params, plan["round"]), params.numerics.threads)

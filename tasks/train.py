@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from tasks.files import ROUND, SEED, STATE, write_json, write_whole
 from tasks.params import Params, Retrain, Train
 from tasks.progress import Progress
 from tasks.records import AgentRow, RewardRow, Trajectory, read_rows, read_trajectories
+from tasks.search import COMPLETE
 from tasks.stages import scratch
 
 SamplesOf = Callable[[Path, Network], list[Sample]]
@@ -62,15 +64,26 @@ def agent_samples(dataset: Path, network: Network) -> list[Sample]:
 
 
 def reward_samples(dataset: Path, network: Network) -> list[Sample]:
-    """One sample for each context that reward rows of a dataset judge: all its candidates on one prefix."""
+    """One sample for each context that reward rows of a dataset judge: all its candidates on one prefix.
+
+    Right and wrong weigh the same, among outcomes and among steps, so that a score of 0.5 is where the evidence
+    tips and not how many of either the generators happened to make.
+    """
     known = {trajectory.id: trajectory for trajectory in read_trajectories(dataset)}
-    grouped: dict[tuple[str, int, str], list[tuple[str, bool]]] = {}
-    for row in read_rows(dataset / "reward_rows.parquet", RewardRow):
-        grouped.setdefault((row.trajectory, row.step, row.instruction), []).append((row.action, row.label))
+    rows = read_rows(dataset / "reward_rows.parquet", RewardRow)
+    counts = Counter(_class(row) for row in rows)
+    grouped: dict[tuple[str, int, str], list[tuple[str, bool, float]]] = {}
+    for row in rows:
+        labelled = (row.action, row.label, len(rows) / counts[_class(row)])
+        grouped.setdefault((row.trajectory, row.step, row.instruction), []).append(labelled)
     return [
         judgement(network, _context(known[trajectory], step, instruction), labelled)
         for (trajectory, step, instruction), labelled in grouped.items()
     ]
+
+
+def _class(row: RewardRow) -> tuple[bool, bool]:
+    return row.action == str(COMPLETE), row.label
 
 
 def _context(trajectory: Trajectory, step: int, instruction: str | None = None) -> Context:

@@ -17,6 +17,7 @@ from tasks.versions.graph import (
     reproduce,
     stage_record,
     stages,
+    stale_seed,
 )
 from tasks.versions.history import (
     check_clean,
@@ -70,5 +71,6 @@ __all__ = [
     "stage_lock",
     "stage_record",
     "stages",
+    "stale_seed",
     "tag_of",
 ]

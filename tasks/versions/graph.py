@@ -128,6 +128,13 @@ def reproduce(name: str, force: bool = False) -> float | None:
             raise _stage_error(name, error, began) from error
 
 
+def stale_seed() -> list[str]:
+    """Seed stages whose params or inputs changed since they ran. Rounds do not run them again."""
+    with open_repo() as repo:
+        made = [repo.stage.load_one(name=stage.name) for stage in stages() if stage.seed]
+        return [stage.name for stage in made if any(dep.status() for dep in stage.deps)]
+
+
 def stage_record(name: str) -> StageRecord:
     """What ``dvc.lock`` says of a stage.
 
@@ -172,6 +179,7 @@ def push(every_round: bool = False) -> int:
         WorkspaceError: there is no default remote, or it cannot be written.
     """
     with open_repo() as repo, _remote_errors("push"):
+        repo.cloud.get_remote()
         return int(repo.push(all_tags=every_round))
 
 
@@ -182,6 +190,7 @@ def pull() -> int:
         WorkspaceError: there is no default remote, or it lacks something.
     """
     with open_repo() as repo, _remote_errors("pull"):
+        repo.cloud.get_remote()
         return int(repo.pull()["stats"]["fetched"])
 
 
@@ -197,7 +206,8 @@ def open_repo(config: dict[str, Any] | None = None) -> Iterator[Any]:
 
     logging.getLogger("dvc").setLevel(logging.WARNING)
     try:
-        with Repo(config=config) as repo:
+        # Waits while a person's `dvc push` has the lock: a stage of hours is not to fail over that.
+        with Repo(config=config, _wait_for_lock=True) as repo:
             repo.scm_context.quiet = True  # a round commits by itself
             yield repo
     except DvcException as error:

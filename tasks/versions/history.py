@@ -77,7 +77,8 @@ def commit_of(rev: str) -> str:
 
 def round_tags() -> list[str]:
     """The tags of rounds, oldest first."""
-    return sorted(tag for tag in git("tag", "--list", "round-*").split() if re.fullmatch(r"round-\d{4,}", tag))
+    tags = [tag for tag in git("tag", "--list", "round-*").split() if re.fullmatch(r"round-\d{4,}", tag)]
+    return sorted(tags, key=lambda tag: int(tag.removeprefix("round-")))
 
 
 def show(rev: str, path: str) -> str | None:
@@ -180,7 +181,7 @@ def _try_git(*arguments: str) -> str | None:
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = ["git", "--no-pager", *arguments]
+    command = ["git", "--no-pager", "--no-optional-locks", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
 
@@ -191,7 +192,7 @@ def _owned() -> list[str]:
 
 def _changes(pathspecs: Iterable[str]) -> list[_Change]:
     options = ("--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
-    entries = _run("status", *options, "--", *pathspecs).stdout.split("\0")
+    entries = git("status", *options, "--", *pathspecs).split("\0")
     return [_Change(entry[3:], entry.startswith("??")) for entry in entries if entry]
 
 

@@ -52,7 +52,7 @@ def _drop_git_locks() -> None:
 
 def _works_in(process: psutil.Process, folder: str) -> bool:
     try:
-        return str(process.cwd()).startswith(folder)
+        return Path(process.cwd()).is_relative_to(folder)
     except psutil.Error:
         return False
 

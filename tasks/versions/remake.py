@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tasks.errors import StageError, WorkspaceError
+from tasks.errors import StageError
 from tasks.files import SEED, STATE
 from tasks.versions.graph import LOCK, find_commands, open_repo
 from tasks.versions.history import POINTER, commit_of, git

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-from tests.flow.conftest import CHECKOUT, Workspace
+from workspace import CHECKOUT, Workspace
 
 SLOW = {"torch", "mlflow", "prefect", "dvc", "transformers"}
 
@@ -55,6 +54,23 @@ def test_a_stage_that_refuses_says_so_in_its_log(workspace: Workspace) -> None:
 
 def test_lineage_reads_the_tags(two_rounds: Workspace) -> None:
     assert two_rounds.ratchet("lineage", "round-0001").stdout.startswith("round-0001  commit ")
+
+
+def test_a_prefect_server_that_does_not_answer(fresh: Workspace) -> None:
+    refused = fresh.ratchet("round", PREFECT_API_URL="http://127.0.0.1:9/api")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "ratchet: http://127.0.0.1:9/api: the server does not answer; start it, or unset the variable that names it\n"
+    )
+
+
+def test_the_flow_can_be_sent_to_the_process_that_runs_it() -> None:
+    """``ratchet serve`` starts a process a round and pickles the flow for it."""
+    from prefect.utilities.callables import cloudpickle_wrapped_call
+
+    from flows.round import run_round
+
+    assert callable(cloudpickle_wrapped_call(run_round, retries=1))
 
 
 def test_the_deployment_loads(monkeypatch: pytest.MonkeyPatch) -> None:

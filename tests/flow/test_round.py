@@ -8,8 +8,7 @@ import urllib.request
 from pathlib import Path
 
 import psutil
-
-from tests.flow.conftest import Workspace
+from workspace import Workspace
 
 
 def test_two_rounds_move_the_state(two_rounds: Workspace) -> None:
@@ -120,6 +119,14 @@ def test_a_refusing_stage_stops_the_round_until_it_is_mended(used: Workspace) ->
     assert "round-0003: stopped in 'train'" in used.ratchet("status").stdout
     assert used.git("tag").split() == ["round-0001", "round-0002"]
 
+    used.git("checkout", "--quiet", "round-0002")
+    used.dvc("checkout", "data/state.dvc")
+    elsewhere = used.ratchet("round")
+    assert elsewhere.returncode == 2
+    assert "data/state: starts round 2, and round 3 was stopped here" in elsewhere.stderr
+
+    used.git("checkout", "--quiet", "main")
+    used.dvc("checkout", "data/state.dvc")
     done = used.ratchet("round")
     assert done.returncode == 0, done.stderr
     assert used.git("tag").split() == ["round-0001", "round-0002", "round-0003"]

@@ -13,9 +13,9 @@ from models.network import Network
 from models.packing import Branch, Sample, imitation, judgement, loss
 
 LABELLED = [
-    [("click b0", True), ("complete", False), ('type "abc"', False)],
-    [("wait", True)],
-    [("scroll up", False), ("x", True)],
+    [("click b0", True, 1.0), ("complete", False, 2.0), ('type "abc"', False, 0.5)],
+    [("wait", True, 1.0)],
+    [("scroll up", False, 1.0), ("x", True, 3.0)],
 ]
 
 
@@ -35,7 +35,8 @@ def test_shared_prefix_equals_separate_rows(adapted: Network) -> None:
     adapted.model.zero_grad()
 
     rows = [Sample(sample.context, (branch,), sample.among) for sample in samples for branch in sample.branches]
-    total = sum(loss(adapted, [row]) for row in rows) / len(rows)
+    weights = [row.branches[0].weight for row in rows]
+    total = sum(loss(adapted, [row]) * weight for row, weight in zip(rows, weights, strict=True)) / sum(weights)
     total.backward()
 
     assert packed.item() == pytest.approx(total.item(), rel=1e-5)
@@ -57,7 +58,7 @@ def test_loss_of_a_verdict_is_the_log_of_the_score(network: Network) -> None:
     expected = positive / (positive + negative)
     assert score(network, [context], [["click b0"]]) == [[pytest.approx(expected, rel=1e-4)]]
     for label, share in ((True, expected), (False, 1 - expected)):
-        found = loss(network, [judgement(network, context, [("click b0", label)])]).item()
+        found = loss(network, [judgement(network, context, [("click b0", label, 1.0)])]).item()
         assert found == pytest.approx(-math.log(share), rel=1e-4)
 
 
@@ -77,8 +78,8 @@ def test_loss_of_an_answer_is_that_of_the_plain_model(network: Network) -> None:
 
 def test_a_branch_does_not_see_its_siblings(network: Network) -> None:
     context = contexts()[0]
-    alone = loss(network, [judgement(network, context, [("wait", True)])]).item()
-    sample = judgement(network, context, [("wait", True), ("something long and different", False)])
+    alone = loss(network, [judgement(network, context, [("wait", True, 1.0)])]).item()
+    sample = judgement(network, context, [("wait", True, 1.0), ("something long and different", False, 1.0)])
     first, second = sample.branches
     silent = Sample(context, (first, Branch(second.tokens, ())), sample.among)
     assert loss(network, [silent]).item() == pytest.approx(alone, rel=1e-5)
@@ -87,4 +88,4 @@ def test_a_branch_does_not_see_its_siblings(network: Network) -> None:
 def test_answers_and_verdicts_do_not_share_a_batch(network: Network) -> None:
     context = contexts()[0]
     with pytest.raises(ValueError, match="one kind"):
-        loss(network, [imitation(network, context, "wait"), judgement(network, context, [("wait", True)])])
+        loss(network, [imitation(network, context, "wait"), judgement(network, context, [("wait", True, 1.0)])])

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tasks.workers import JSON, Crew, spread
+
+UNITS = [(f"unit-{number}.json", number) for number in range(5)]
+
+
+def squarer(diary: str) -> Callable[[int], list[int]]:
+    """Squares, and notes in a diary which units were really done."""
+
+    def square(number: int) -> list[int]:
+        with Path(diary).open("a") as lines:
+            lines.write(f"{number}\n")
+        return [number, number * number]
+
+    return square
+
+
+def napper(diary: str) -> Callable[[int], list[int]]:
+    """Says who it is, and never finishes."""
+
+    def nap(number: int) -> list[int]:
+        with Path(diary).open("a") as lines:
+            lines.write(f"{os.getpid()}\n")
+        signal.pause()
+        return [number]
+
+    return nap
+
+
+EXPECTED = [0, 0, 1, 1, 2, 4, 3, 9, 4, 16]
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_results_come_in_the_order_of_the_units(tmp_path: Path, processes: int) -> None:
+    crew = Crew(squarer, (str(tmp_path / "diary"),), processes)
+    assert spread("squares", crew, UNITS, tmp_path / "scratch", JSON) == EXPECTED
+
+
+def test_finished_units_are_not_done_again_and_broken_ones_are(tmp_path: Path) -> None:
+    crew, scratch, diary = Crew(squarer, (str(tmp_path / "diary"),), 1), tmp_path / "scratch", tmp_path / "diary"
+    spread("squares", crew, UNITS, scratch, JSON)
+    diary.unlink()
+    (scratch / "unit-1.json").write_text("[1,")
+    (scratch / "unit-3.json").unlink()
+    assert spread("squares", crew, UNITS, scratch, JSON) == EXPECTED
+    assert sorted(diary.read_text().split()) == ["1", "3"]
+    assert (scratch / "unit-1.json.broken").read_text() == "[1,"
+
+
+def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
+    diary = tmp_path / "diary"
+    program = (
+        "from tasks.workers import JSON, Crew, spread; from test_workers import napper; from pathlib import Path\n"
+        f"if __name__ == '__main__': spread('naps', Crew(napper, ({str(diary)!r},), 2), [('a', 1), ('b', 2)], "
+        f"Path({str(tmp_path)!r}), JSON)"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(program)
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2])])
+    with subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": path}) as parent:
+        while not diary.exists() or len(diary.read_text().split()) < 2:
+            assert parent.poll() is None
+        workers = [psutil.Process(int(pid)) for pid in diary.read_text().split()]
+        parent.kill()
+    gone, alive = psutil.wait_procs(workers, timeout=20)
+    assert not alive
+    assert len(gone) == 2
