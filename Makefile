@@ -47,7 +47,7 @@ hooks: $(READY) ## Run the checks before each commit
 	@$(BIN)/pre-commit install
 
 lock: $(READY) ## Resolve pyproject.toml into requirements.lock
-	@$(BIN)/uv pip compile --quiet pyproject.toml --group dev --no-emit-index-url --no-emit-find-links --no-header \
+	@$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --no-emit-index-url --no-emit-find-links --no-header \
 		--no-annotate -o requirements.lock
 	@sed -i 's/^\(torch==[0-9.]*\)+cpu$$/\1/' requirements.lock  # a local build's label says nothing elsewhere
 

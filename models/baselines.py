@@ -17,8 +17,8 @@ class RandomAgent:
         self,
         contexts: Sequence[Context],
         samples: int,
-        temperature: float,
-        seed: str = "",  # noqa: ARG002
+        temperature: float,  # noqa: ARG002
+        seed: str = "",
     ) -> list[list[Candidate]]:
         """As :class:`models.roles.Agent`; the temperature changes nothing, the seed names the draw."""
         return [self._of(context, samples, random.Random(f"{seed}/{place}")) for place, context in enumerate(contexts)]

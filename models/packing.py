@@ -49,7 +49,7 @@ def imitation(network: Network, context: Context, action: str) -> Sample:
 
 
 def judgement(network: Network, context: Context, labelled: Sequence[tuple[str, bool, float]]) -> Sample:
-    """Of each (action, label, weight), predict the verdict after each action: ``<|+|>`` where the label is true, ``<|-|>`` where not.
+    """Predict the verdict after each (action, label, weight): ``<|+|>`` where the label is true, ``<|-|>`` where not.
 
     The likelihood is shared between the two, so that the loss is that of the score itself: no training goes into
     making the rest of the vocabulary unlikely (docs/decisions/0002-one-prompt-for-both-models.md).

@@ -49,7 +49,9 @@ def load(base: str, adapter: Path, dtype: str, screenshots: int) -> Network:
 
 
 def merge(answers: Mapping[str, int], observation: Observation) -> list[Candidate]:
-    """Candidates from answers and how often each was drawn: clicks on the same element are one candidate, named by its most frequent wording.
+    """Candidates from answers and how often each was drawn.
+
+    Clicks on the same element are one candidate, named by its most frequent wording.
 
     What is no action, and a click beside the screen, is left out.
     """
