@@ -54,7 +54,7 @@ def run(params: Params) -> None:
     kept = scratch("evaluate")
     crew = Crew(make_player, (params, number), params.numerics.threads)
     units = [(f"{name}-{goal}", (name, chosen)) for goal, chosen in instances.items() for name in MODELS]
-    episodes = spread("evaluate agents", crew, units, kept, TRAJECTORIES)
+    episodes = spread("evaluate agents", crew, units, kept, TRAJECTORIES, lambda unit: unit[1][0].goal.max_steps)
     questions = ask(episodes, list(goals.values()), first, params)
     crew = Crew(make_judge, (params,), params.numerics.threads)
     chunks = [questions[at : at + 32] for at in range(0, len(questions), 32)]

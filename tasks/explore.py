@@ -30,7 +30,7 @@ def run(params: Params) -> None:
     instances = [Instance(goals[item["goal"]], item["seed"]) for item in plan["instances"]]
     units = [(instance.name.replace("/", "-"), instance) for instance in instances]
     crew = Crew(make_worker, (params, plan["round"]), params.numerics.threads)
-    found = spread("explore", crew, units, scratch("explore"), TRAJECTORIES)
+    found = spread("explore", crew, units, scratch("explore"), TRAJECTORIES, lambda item: item.goal.max_steps)
 
     TRAJECTORIES.write(ROUND / "explored", found)
 

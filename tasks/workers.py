@@ -63,7 +63,12 @@ class Crew:
 
 
 def spread(
-    what: str, crew: Crew, units: Sequence[tuple[str, Unit]], scratch: Path, keep: Keep[list[Result]]
+    what: str,
+    crew: Crew,
+    units: Sequence[tuple[str, Unit]],
+    scratch: Path,
+    keep: Keep[list[Result]],
+    size: Callable[[Unit], float] = lambda unit: 0.0,  # noqa: ARG005
 ) -> list[Result]:
     """The results of all units, one after the other, in the order of the units.
 
@@ -71,9 +76,10 @@ def spread(
         what: the word before the progress line.
         units: (name, unit); a name is unique and fit for a file name.
         scratch: where finished units are kept between attempts.
+        size: how long a unit may take; the longest are begun first, so that no worker ends alone.
     """
     found = {name: result for name, _ in units if (result := _kept(scratch / name, keep)) is not None}
-    missing = [(name, unit) for name, unit in units if name not in found]
+    missing = sorted((pair for pair in units if pair[0] not in found), key=lambda pair: -size(pair[1]))
     progress = Progress(what, len(units), len(found))
     if found:
         log.info("%s: %d of %d were finished before", what, len(found), len(units))
