@@ -1,6 +1,7 @@
 """Stage ``decide``: agent and reward model, each promoted by a paired test; the next state.
 
-Both are judged on the same cases, champion against challenger, so that how hard a case is cancels out. The
+Both are judged on the same cases, champion against challenger, so that how hard a case is cancels out. A reward
+model must also not judge steps or outcomes worse, right and wrong ones counted alike. The
 reward model's judgements of one trajectory are related, and the test counts each as a case of its own: its
 p-value is somewhat too small where judgements of the same trajectory agree.
 """
@@ -20,7 +21,7 @@ from tasks.files import ROUND, STATE, read_json, write_json, write_whole
 from tasks.metrics import MODELS, Judgement, Verdict, correct, success
 from tasks.params import Params
 from tasks.records import Trajectory, read_trajectories
-from tasks.statistics import paired_test
+from tasks.statistics import balanced_accuracy, paired_test
 
 
 def run(params: Params) -> None:
@@ -44,8 +45,23 @@ def decide(episodes: Sequence[Verdict], judgements: Sequence[Judgement], alpha: 
     rewards = {model: [correct(judgement, model) for judgement in judgements] for model in MODELS}
     return {
         "agent": _promote(agents["champion"], agents["challenger"], alpha, "held-out goal instances solved"),
-        "reward": _promote(rewards["champion"], rewards["challenger"], alpha, "judgements right"),
+        "reward": _promote(rewards["champion"], rewards["challenger"], alpha, "judgements right", fallen(judgements)),
     }
+
+
+def fallen(judgements: Sequence[Judgement]) -> list[str]:
+    """The queries, steps or outcomes, that the challenger judges worse: in words, with both balanced accuracies.
+
+    More right judgements alone can be had by saying what is said most often.
+    """
+    worse = []
+    for query in ("step", "outcome"):
+        asked = [judgement for judgement in judgements if judgement["query"] == query]
+        labels = [judgement["label"] for judgement in asked]
+        before, after = (balanced_accuracy(labels, [correct(item, model) for item in asked]) for model in MODELS)
+        if before is not None and after is not None and after < before:
+            worse.append(f"the balanced accuracy of {query}s falls from {before:.3f} to {after:.3f}")
+    return worse
 
 
 def solved(trajectories: Sequence[Trajectory], accept: float) -> list[tuple[str, bool]]:
@@ -61,14 +77,18 @@ def solved(trajectories: Sequence[Trajectory], accept: float) -> list[tuple[str,
     return [(instance.goal.id, success) for instance, success in found.items()]
 
 
-def _promote(champion: Sequence[bool], challenger: Sequence[bool], alpha: float, what: str) -> dict[str, Any]:
+def _promote(
+    champion: Sequence[bool], challenger: Sequence[bool], alpha: float, what: str, objections: Sequence[str] = ()
+) -> dict[str, Any]:
     test = paired_test(champion, challenger)
-    promoted = test.p_value <= alpha
+    better = test.p_value <= alpha
+    promoted = better and not objections
     reason = (
         f"{'promoted' if promoted else 'not promoted'}: {sum(challenger)} of {len(challenger)} {what}, "
         f"the champion {sum(champion)} ({test.wins} won, {test.losses} lost, {test.ties} tied); "
-        f"p = {test.p_value:.4f} is {'at most' if promoted else 'above'} alpha = {alpha}"
+        f"p = {test.p_value:.4f} is {'at most' if better else 'above'} alpha = {alpha}"
     )
+    reason = "; ".join([reason, *objections])
     return {
         "promoted": promoted,
         "reason": reason,

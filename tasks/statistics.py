@@ -107,6 +107,18 @@ def false_accept_rate(labels: Sequence[bool], scores: Sequence[float], threshold
     return _ratio(int((~truth & said).sum()), int((~truth).sum()))
 
 
+def balanced_accuracy(labels: Sequence[bool], right: Sequence[bool]) -> float | None:
+    """Mean of the shares judged right among true and among false cases (Brodersen et al. 2010).
+
+    None when one of the two is missing.
+    """
+    of_true = [hit for label, hit in zip(labels, right, strict=True) if label]
+    of_false = [hit for label, hit in zip(labels, right, strict=True) if not label]
+    if not of_true or not of_false:
+        return None
+    return (sum(of_true) / len(of_true) + sum(of_false) / len(of_false)) / 2
+
+
 def auc(labels: Sequence[bool], scores: Sequence[float]) -> float | None:
     """Chance that a positive outscores a negative, ties half (Mann and Whitney 1947); None without both."""
     truth, values = np.asarray(labels, dtype=bool), np.asarray(scores, dtype=float)

@@ -19,9 +19,11 @@ COMPLETE = "complete"
 
 
 def params(**sections: dict[str, object]) -> Params:
-    """The repository's own parameters, with some keys of some sections set."""
-    written = load_params(PARAMS).model_dump(by_alias=True)
-    return Params.model_validate(written | {name: written[name] | keys for name, keys in sections.items()})
+    """The repository's own parameters, with those these tests count on, and some keys of some sections, set."""
+    written = load_params(PARAMS).model_dump(by_alias=True) | {"goals": "data/goals"}
+    fixed = {"propose": {"per_goal": 4}, "evaluate": {"first_seed": 1_000_000}}
+    keys = {name: {**fixed.get(name, {}), **sections.get(name, {})} for name in fixed.keys() | sections.keys()}
+    return Params.model_validate(written | {name: written[name] | more for name, more in keys.items()})
 
 
 def goal(name: str = "click-ok", tier: int = 1) -> Goal:

@@ -100,6 +100,19 @@ def test_the_edge_of_the_test(wins: int, promoted: bool) -> None:
     assert decide.decide(_episodes(wins, 0, 5), [], 0.05)["agent"]["promoted"] is promoted
 
 
+def test_a_reward_model_that_says_no_to_everything_is_not_promoted() -> None:
+    """Right on 20 wrong steps the champion liked, wrong on all 5 right ones: more judgements right, and worse."""
+    easy = [_judgement(0.8, 0.2, label=False)] * 20 + [_judgement(0.8, 0.2, label=True)] * 5
+    reward = _evaluate(_episodes(0, 0, 4), easy)["reward"]
+    assert (reward["wins"], reward["losses"]) == (20, 5)
+    assert reward["p_value"] <= reward["alpha"]
+    assert reward["promoted"] is True  # 0.5 before and after: it does not fall
+    worse = easy + [_judgement(0.2, 0.2, label=False)] * 5
+    reward = _evaluate(_episodes(0, 0, 4), worse)["reward"]
+    assert reward["promoted"] is False
+    assert reward["reason"].endswith("the balanced accuracy of steps falls from 0.600 to 0.500")
+
+
 def test_nothing_to_compare_promotes_nothing() -> None:
     decision = decide.decide([], [], 0.05)
     assert decision["agent"]["promoted"] is False

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environments.types import End, Instance
-from tasks.acceptance import Rejection, acts, judge, rejection
+from tasks.acceptance import Rejection, judge, rejection
 from tasks.errors import GateError
 from tasks.files import ROUND, digest, read_json
 from tasks.filter import agent_rows, run
@@ -234,5 +234,5 @@ def test_equal_agent_rows_are_kept_once_and_different_actions_both() -> None:
 
 
 def test_complete_is_no_act() -> None:
-    assert len(acts(SOLVED.episode)) == len(SOLVED.episode.steps) - 1
-    assert acts(FAILED.episode) == FAILED.episode.steps
+    assert len(SOLVED.episode.acts) == len(SOLVED.episode.steps) - 1
+    assert FAILED.episode.acts == FAILED.episode.steps

@@ -13,6 +13,7 @@ from scipy import stats
 from tasks.statistics import (
     Bin,
     auc,
+    balanced_accuracy,
     bootstrap_interval,
     calibration_error,
     classification,
@@ -172,3 +173,10 @@ def test_f1_interval_encloses_f1_and_narrows_with_n() -> None:
     narrow_low, narrow_high = f1_interval(labels * 10, scores * 10, seed=0) or (0, 1)
     assert narrow_high - narrow_low < (high - low) / 2
     assert f1_interval([T, F], [1.0, 0.0], seed=0) == (1.0, 1.0)
+
+
+def test_balanced_accuracy_counts_right_and_wrong_cases_alike() -> None:
+    """3 of 4 true cases and 1 of 2 false ones: (0.75 + 0.5) / 2."""
+    labels = [True, True, True, True, False, False]
+    assert balanced_accuracy(labels, [True, True, True, False, True, False]) == 0.625
+    assert balanced_accuracy([True], [True]) is None
