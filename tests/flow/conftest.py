@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,12 @@ from workspace import CHECKOUT, Workspace
 from flows.servers import prefect_server
 
 TOY = Path(__file__).parent / "toy"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible() -> None:
+    """A shell's background job ignores SIGINT, and its children would too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
