@@ -83,8 +83,10 @@ def load_base(base: str, dtype: str, screenshots: int) -> Network:
     return Network(model.eval(), processor, screenshots)
 
 
-def with_new_adapter(network: Network, rank: int, alpha: int, skip_layers: int) -> Network:
+def with_new_adapter(network: Network, rank: int, alpha: int, skip_layers: int, seed: int) -> Network:
     """LoRA on the language model's projections above ``skip_layers``; everything else is frozen.
+
+    ``seed`` fixes the random half of it (the other half starts at zero).
 
     Raises:
         ValueError: when no layer is left to adapt.
@@ -95,6 +97,7 @@ def with_new_adapter(network: Network, rank: int, alpha: int, skip_layers: int) 
         raise ValueError(f"adapter.skip_layers = {skip_layers}: the base has {len(found)} layers; skip fewer")
     targets = rf".*(?:text_model|language_model)\.layers\.(?:{'|'.join(map(str, layers))})\.\w+\.\w+_proj"
     config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets)
+    torch.manual_seed(seed)
     return Network(get_peft_model(network.model, config), network.processor, network.screenshots)
 
 

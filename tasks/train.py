@@ -115,7 +115,8 @@ def _draw(corpus: Sequence[Sample], share: float, fresh: int, seed: int) -> Iter
 def _run(job: _Job, params: Params) -> None:
     network = load_base(location(), params.numerics.dtype, params.prompt.screenshots)
     if job.start is None:
-        network = with_new_adapter(network, params.adapter.rank, params.adapter.alpha, params.adapter.skip_layers)
+        shape = params.adapter
+        network = with_new_adapter(network, shape.rank, shape.alpha, shape.skip_layers, params.seed)
     else:
         network = with_adapter(network, job.start, trainable=True)
     samples = job.samples(network)

@@ -15,8 +15,7 @@ SCHEDULE = Schedule(updates=20, batch_rows=2, learning_rate=0.02, seed=7)
 
 
 def fresh(base: Path, rank: int = 8) -> Network:
-    torch.manual_seed(0)
-    return with_new_adapter(load_base(str(base), "float32", 5), rank, 2 * rank, 0)
+    return with_new_adapter(load_base(str(base), "float32", 5), rank, 2 * rank, 0, seed=0)
 
 
 def answers(network: Network) -> list[Sample]:
@@ -70,15 +69,26 @@ def test_a_stored_adapter_merged_answers_as_the_trained_one(base: Path, tmp_path
 
 
 def test_only_the_upper_layers_are_trained(base: Path) -> None:
-    network = with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 2)
+    network = with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 2, seed=0)
     trained = {name for name, weight in network.model.named_parameters() if weight.requires_grad}
     assert trained
     assert all(".text_model.layers.2." in name for name in trained)
 
 
+def test_a_new_adapter_is_fixed_by_its_seed(base: Path) -> None:
+    def start(seed: int) -> list[torch.Tensor]:
+        torch.rand(seed + 1)  # whatever was drawn before
+        network = with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 0, seed)
+        return [weight.clone() for name, weight in network.model.named_parameters() if "lora_A" in name]
+
+    first, again, other = start(3), start(3), start(4)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+
+
 def test_no_layer_left_is_refused(base: Path) -> None:
     with pytest.raises(ValueError, match="skip_layers = 3"):
-        with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 3)
+        with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 3, seed=0)
 
 
 def test_no_rows_is_refused(network: Network, tmp_path: Path) -> None:
