@@ -79,8 +79,18 @@ def load_base(base: str, dtype: str, screenshots: int) -> Network:
     model = AutoModelForImageTextToText.from_pretrained(base, dtype=getattr(torch, dtype)).to(device)
     processor = AutoProcessor.from_pretrained(base)
     if processor.tokenizer.add_special_tokens({"additional_special_tokens": [POSITIVE, NEGATIVE]}, False):
-        model.resize_token_embeddings(len(processor.tokenizer), mean_resizing=False)
+        _embed_verdicts(model, processor.tokenizer)
     return Network(model.eval(), processor, screenshots)
+
+
+@torch.no_grad()
+def _embed_verdicts(model: Any, tokenizer: Any) -> None:
+    """Give the verdict tokens the rows of Yes and No: rows drawn at random would differ from load to load."""
+    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    for verdict, word in ((POSITIVE, " Yes"), (NEGATIVE, " No")):
+        row, like = tokenizer.convert_tokens_to_ids(verdict), tokenizer.encode(word, add_special_tokens=False)[-1]
+        for table in (model.get_input_embeddings().weight, model.get_output_embeddings().weight):
+            table[row] = table[like]
 
 
 def with_new_adapter(network: Network, rank: int, alpha: int, skip_layers: int, seed: int) -> Network:

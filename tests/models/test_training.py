@@ -86,6 +86,11 @@ def test_a_new_adapter_is_fixed_by_its_seed(base: Path) -> None:
     assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
 
 
+def test_a_base_without_verdict_tokens_loads_the_same_every_time(base: Path) -> None:
+    first, again = (load_base(str(base), "float32", 5).model.state_dict() for _ in range(2))
+    assert [name for name in first if not torch.equal(first[name], again[name])] == []
+
+
 def test_no_layer_left_is_refused(base: Path) -> None:
     with pytest.raises(ValueError, match="skip_layers = 3"):
         with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 3, seed=0)
