@@ -140,6 +140,9 @@ class Action:
         raise ActionError(f"{text[:80]!r} is no action; the kinds are {', '.join(Kind)}")
 
 
+COMPLETE = Action(Kind.COMPLETE)
+
+
 def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from environments.oracles import next_action, pages
 from environments.registry import load_goals, open_world
-from environments.types import Action, Episode, Goal, Instance, Kind
+from environments.types import COMPLETE, Action, Episode, Goal, Instance, Kind
 from models.prompts import Context, context_at
 from tasks.base import location
 from tasks.curriculum import Curriculum
@@ -26,7 +26,6 @@ from tasks.records import Origin, Trajectory, write_trajectories
 from tasks.reward_data import reward_rows
 from tasks.reward_data.rule import agrees
 from tasks.rollout import greedy
-from tasks.search import COMPLETE
 from tasks.stages import scratch
 from tasks.workers import JSON, TRAJECTORIES, Crew, spread
 

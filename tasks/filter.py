@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from environments.types import Action, End, Kind
+from environments.types import COMPLETE, Action, End
 from tasks.acceptance import Rejection, judge
 from tasks.errors import GateError
 from tasks.files import ROUND, write_json, write_whole
@@ -60,7 +60,7 @@ def agent_rows(trajectories: Iterable[Trajectory], source: str) -> list[AgentRow
         episode = trajectory.episode
         actions = [step.action for step in episode.acts]
         if episode.end is End.COMPLETED:
-            actions.append(Action(Kind.COMPLETE))
+            actions.append(COMPLETE)
         for step, action in enumerate(actions):
             key = situation(trajectory, step, episode.instruction), action
             if key not in seen:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from environments.types import (
+    COMPLETE,
     Action,
     Candidate,
     End,
@@ -24,8 +25,6 @@ from environments.types import (
 )
 from models.prompts import Context, context_at
 from tasks.params import Explore
-
-COMPLETE = Action(Kind.COMPLETE)
 
 
 class Proposer(Protocol):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from environments.types import COMPLETE
 from models.network import Network, load_base, save_adapter, with_adapter, with_new_adapter
 from models.packing import Sample, imitation, judgement
 from models.prompts import Context, context_at
@@ -17,7 +18,6 @@ from tasks.files import ROUND, SEED, STATE, write_json, write_whole
 from tasks.params import Params, Retrain, Train
 from tasks.progress import Progress
 from tasks.records import AgentRow, RewardRow, Trajectory, read_rows, read_trajectories
-from tasks.search import COMPLETE
 from tasks.stages import scratch
 
 SamplesOf = Callable[[Path, Network], list[Sample]]

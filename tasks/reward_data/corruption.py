@@ -10,12 +10,10 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 
-from environments.types import Action, Episode, Kind
+from environments.types import COMPLETE, Episode
 from tasks.records import Trajectory
 from tasks.reward_data.draft import MADE_UP, Draft, Generator, unsure
 from tasks.reward_data.rule import siblings
-
-_COMPLETE = Action(Kind.COMPLETE)
 
 
 def endings(
@@ -28,13 +26,13 @@ def endings(
     episode = trajectory.episode
     done = episode.acts
     end = len(done)
-    yield Draft(trajectory, end, _COMPLETE, Generator.OUTCOME, True, unsure(episode.outcome))
+    yield Draft(trajectory, end, COMPLETE, Generator.OUTCOME, True, unsure(episode.outcome))
     for step in range(end):
         ease = MADE_UP + end - 1 - step
-        yield Draft(trajectory, step, _COMPLETE, Generator.EARLY, False, ease)
+        yield Draft(trajectory, step, COMPLETE, Generator.EARLY, False, ease)
     if others := _others(episode, instructions):
         instruction = random.Random(f"{seed}/{trajectory.id}").choice(others)
-        yield Draft(trajectory, end, _COMPLETE, Generator.CROSS_GOAL, False, MADE_UP, instruction)
+        yield Draft(trajectory, end, COMPLETE, Generator.CROSS_GOAL, False, MADE_UP, instruction)
     last = done[-1].action
     further = islice(chain([last], siblings(episode.last, last)), max_negatives)
     for rank, action in enumerate(further):
