@@ -86,12 +86,12 @@ def make_rounds(
 @app.command()
 def stage(name: str) -> None:
     """Run one stage of dvc.yaml in this process. DVC calls this; `dvc repro -s NAME` also keeps track."""
-    from flows.servers import die_with_parent
+    from flows.servers import die_with
     from tasks import versions
     from tasks.stages import run
 
-    if "RATCHET_ROUND" in os.environ:
-        die_with_parent()
+    if "RATCHET_ROUND_PID" in os.environ:
+        die_with(int(os.environ["RATCHET_ROUND_PID"]))
     with versions.stage_lock(name):
         try:
             run(name)

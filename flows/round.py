@@ -77,7 +77,7 @@ class _Round:
         from tasks import lineage
 
         journal = self.journal
-        os.environ["RATCHET_ROUND"] = versions.tag_of(journal.round)  # so that a stage dies with this process
+        os.environ["RATCHET_ROUND_PID"] = str(os.getpid())  # so that a stage dies with this process
         journal.mlflow_run = lineage.begin_round(journal.round, self._tags(), run_id=journal.mlflow_run)
         journal.save()
         try:

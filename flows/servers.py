@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from threading import Thread
 
 from tasks.errors import WorkspaceError
 from tasks.files import WORK
@@ -105,7 +107,7 @@ def _start(module: list[str], log: str, settings: dict[str, str]) -> subprocess.
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # ctrl-C is ours to handle
-            preexec_fn=die_with_parent,  # noqa: PLW1509 (no thread of ours runs yet)
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 (no thread of ours runs yet)
         )
     # At exit, not before: Prefect sends the last logs and events when the interpreter ends its threads.
     atexit.register(_stop, process)
@@ -117,9 +119,24 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def die_with_parent() -> None:
+def _die_with_parent() -> None:
     """Have the kernel end this process when the one that started it dies, even by kill -9 (Linux)."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def die_with(pid: int) -> None:
+    """End this process when another one ends, even by kill -9 and with a shell between the two (Linux)."""
+    try:
+        other = os.pidfd_open(pid)
+    except ProcessLookupError:
+        os.kill(os.getpid(), signal.SIGTERM)
+    else:
+        Thread(target=_end_after, args=(other,), daemon=True).start()
+
+
+def _end_after(process: int) -> None:
+    select.select([process], [], [])
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _free_port(wanted: int) -> int:

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -22,7 +23,6 @@ from tasks.files import SEED, STATE, WORK, write_whole
 FILE, LOCK = Path("dvc.yaml"), Path("dvc.lock")
 LOCK_COPY = WORK / "dvc.lock"  # as it was before the stage now running
 REFUSED = 2  # how `ratchet stage` ends when it has said what is wrong
-INTERRUPTED = (130, -2)
 
 
 class StageCrash(StageError):
@@ -272,9 +272,10 @@ def _stage_error(name: str, cause: BaseException, began: float) -> StageError:
             f"stage {name}: {_line(cause)}; mend that (`ratchet pull` fetches data), then `ratchet round`"
         )
     code = int(exited[1])
-    if code in INTERRUPTED:
+    killed_by = -code if code < 0 else code - 128  # itself, or below a shell that waited for it
+    if killed_by == signal.SIGINT:
         return StageError(f"stage {name} was interrupted; `ratchet round` goes on from here")
-    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit status {code}"
+    how = f"was killed by signal {killed_by}" if killed_by > 0 else f"ended with exit status {code}"
     said = f"stage {name} {how}{_last_word(log_of(name), began)}; its log is {log_of(name)}; "
     if code == REFUSED:
         return StageError(f"{said}mend what it names, then `ratchet round` goes on from here")

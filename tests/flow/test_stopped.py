@@ -32,8 +32,8 @@ def test_stopped_in_stages(workspace: Workspace, two_rounds: Workspace) -> None:
     assert "round-0001: stopped in 'train'" in workspace.ratchet("status").stdout
     explored = (workspace.root / ".ratchet/logs/explore.log").stat().st_mtime_ns
 
-    with _hang_in("decide", workspace) as process:
-        process.terminate()  # alone: its stage must not work on
+    with _hang_in("decide", workspace, SHELL="/bin/sh") as process:
+        process.terminate()  # alone: its stage must not work on, though a shell stands between the two
 
     done = workspace.ratchet("round")
     assert done.returncode == 0, done.stderr
@@ -62,11 +62,11 @@ def _assert_as_undisturbed(workspace: Workspace, two_rounds: Workspace) -> None:
 
 
 @contextmanager
-def _hang_in(stage: str, workspace: Workspace) -> Iterator[subprocess.Popen[str]]:
+def _hang_in(stage: str, workspace: Workspace, **env: str) -> Iterator[subprocess.Popen[str]]:
     """A round that stands still in a stage; by the end of the block both must be gone."""
     file = workspace.root / ".ratchet/hanging"
     file.unlink(missing_ok=True)
-    with workspace.start("round", TOY_HANG=stage) as process:
+    with workspace.start("round", TOY_HANG=stage, **env) as process:
         _until(lambda: file.exists() and file.read_text() != "")
         yield process
         process.communicate()

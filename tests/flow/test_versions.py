@@ -55,6 +55,7 @@ def test_a_stage_without_its_output_is_an_error(inside: Workspace) -> None:
     [
         ("kill -INT $$", StageError, "was interrupted"),
         ("kill -KILL $$", versions.StageCrash, "was killed by signal 9"),
+        ("exit 137", versions.StageCrash, "was killed by signal 9"),  # as a shell tells of a command it waited for
         ("exit 3", versions.StageCrash, "ended with exit status 3"),
         ("exit 2", StageError, "ended with exit status 2"),
     ],

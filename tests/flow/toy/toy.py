@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from flows.servers import die_with_parent
+from flows.servers import die_with
 
 SEED, STATE, ROUND = Path("data/seed"), Path("data/state"), Path("data/round")
 
@@ -63,8 +63,8 @@ def digest(path: Path) -> str:
 
 
 def main(name: str) -> None:
-    if "RATCHET_ROUND" in os.environ:
-        die_with_parent()
+    if "RATCHET_ROUND_PID" in os.environ:
+        die_with(int(os.environ["RATCHET_ROUND_PID"]))
     write(log := Path(".ratchet/logs") / f"{name}.log", f"{name} begins\n")
     misbehave(name, log)
     globals()[name]()
