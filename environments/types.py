@@ -31,6 +31,8 @@ class End(StrEnum):
     COMPLETED = "completed"  # the agent said so
     WORLD = "world"  # the world takes no more actions (the page closed the episode)
     STEP_LIMIT = "step_limit"  # the goal's step limit was reached
+    PRUNED = "pruned"  # the search went on with better paths
+    BUDGET = "budget"  # the search had no more steps or seconds for it
     INVALID = "invalid"  # the agent's answer could not be read as an action
     CRASHED = "crashed"  # the world broke; the episode says nothing about the agent
 

@@ -13,6 +13,7 @@ class Rejection(StrEnum):
     """Why a trajectory gives no agent rows."""
 
     CRASHED = "crashed"  # the world broke
+    PRUNED = "pruned"  # the search went on with better paths
     INVALID = "invalid"  # an answer of the agent was no action
     EVALUATION = "evaluation"  # of a held-out instance: nothing is trained on it
     NO_STEPS = "no_steps"  # did nothing but say `complete`, which a reward model may like anywhere
@@ -31,6 +32,7 @@ def rejection(trajectory: Trajectory, accept: float) -> Rejection | None:
     scored = trajectory.origin is not Origin.DEMONSTRATION
     reasons = {
         Rejection.CRASHED: episode.end is End.CRASHED,
+        Rejection.PRUNED: episode.end is End.PRUNED,
         Rejection.INVALID: episode.end is End.INVALID,
         Rejection.EVALUATION: trajectory.origin is Origin.EVALUATION,
         Rejection.NO_STEPS: not episode.acts,

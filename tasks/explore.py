@@ -14,7 +14,7 @@ from tasks.files import ROUND, STATE, digest, read_json
 from tasks.params import Params
 from tasks.progress import log
 from tasks.records import Origin, Trajectory
-from tasks.search import Proposer, Scorer, roll_on, search
+from tasks.search import Proposer, Scorer, Search, find, roll_on
 from tasks.stages import scratch
 from tasks.workers import TRAJECTORIES, Crew, spread
 
@@ -62,9 +62,9 @@ def explore(
 
     with closing(open_world(instance.goal.world)) as world:
         try:
-            episodes = search(world, agent, judge, instance, params.explore, seed)
-            failed = _failed(episodes, params)
-            continued = roll_on(world, agent, instance, failed, params.explore, seed) if failed else []
+            search = Search(world, agent, judge, instance, params.explore, seed)
+            episodes = find(search)
+            continued = roll_on(search, _failed(episodes, params))
         except WorldError as error:
             log.warning("%s: the world broke: %s", instance.name, error)
             nothing = Episode(instance, "", (), Observation(b"", ()), End.CRASHED)

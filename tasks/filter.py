@@ -16,7 +16,7 @@ from tasks.records import AgentRow, RewardRow, Trajectory, read_trajectories, wr
 from tasks.reward_data import reward_rows
 from tasks.reward_data.draft import Situation, situation
 
-_UNFINISHED = (Rejection.CRASHED, Rejection.INVALID)
+_UNFINISHED = (Rejection.CRASHED, Rejection.INVALID, Rejection.PRUNED)
 
 
 def run(params: Params) -> None:

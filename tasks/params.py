@@ -81,13 +81,20 @@ class Propose(Section):
 
 
 class Explore(Section):
-    """The search: UI-Genie samples 10 candidates, keeps 5 paths and rolls 5 continuations."""
+    """The search: UI-Genie samples 10 candidates, keeps a beam of 5 paths and rolls 5 continuations.
 
+    ``best_of_n`` samples ``paths`` whole paths instead. The budgets are of one goal instance; actions of replays
+    are not counted, and what ``budget_seconds`` cuts short depends on the machine.
+    """
+
+    method: Literal["beam", "best_of_n"]
     candidates: int = Field(ge=1, le=64)
     paths: int = Field(ge=1, le=64)
     temperature: float = Field(gt=0, le=5)
     rollouts: int = Field(ge=0, le=64)
     continue_paths: int = Field(ge=0, le=64)
+    budget_steps: int | None = Field(ge=1)
+    budget_seconds: float | None = Field(gt=0)
 
 
 class Score(Section):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from environments.types import Episode
+from environments.types import End, Episode
 from models.prompts import context_at
 from tasks.base import location
 from tasks.files import ROUND, STATE
@@ -36,7 +36,7 @@ def make_worker(params: Params) -> Callable[[Sequence[Trajectory]], list[Traject
 
 def score_episode(episode: Episode, judge: Scorer) -> Episode:
     """The episode with the rewards of its steps and its outcome filled in where they are missing."""
-    if not episode.last.screenshot:  # a crashed episode shows nothing to score
+    if not episode.last.screenshot or episode.end is End.PRUNED:  # nothing was shown, or no end was reached
         return episode
     missing = [place for place, step in enumerate(episode.steps) if step.score is None]
     steps = list(episode.steps)

@@ -1,7 +1,7 @@
-"""Reward-guided search in one goal instance: a beam over actions, and rollouts that continue what failed.
+"""Search in one goal instance: a beam, best-of-N, and rollouts that continue what failed, over the same two moves.
 
-UI-Genie, section 3.4: the agent proposes candidates, the reward model scores them, the partial paths with the
-highest cumulative reward go on. A world is deterministic, so a path is re-entered by reset and replay.
+The agent proposes candidates, the reward model scores them, and a path takes one in the world (UI-Genie, section
+3.4). A world is deterministic, so a path is re-entered by reset and replay.
 """
 
 from __future__ import annotations
@@ -10,21 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from environments.types import (
-    COMPLETE,
-    Action,
-    Candidate,
-    End,
-    Episode,
-    Instance,
-    Kind,
-    Observation,
-    Start,
-    Step,
-    World,
-)
+from environments.types import COMPLETE, Action, Candidate, End, Episode, Instance, Observation, Step, World, WorldError
 from models.prompts import Context, context_at
 from tasks.params import Explore
+from tasks.progress import log
+from tasks.walker import Walker
 
 
 class Proposer(Protocol):
@@ -55,141 +45,184 @@ class Continuation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Path:
-    """A partial path: its steps, the screen after them, its cumulative reward, and why it ended if it has."""
+class Path:
+    """Steps from the start, the screen after them, and why they ended if they have.
+
+    ``value`` is the cumulative reward of a beam; ``count`` how many rollouts agree on this path so far.
+    """
 
     steps: tuple[Step, ...]
     screen: Observation
     value: float = 0.0
+    count: int = 1
     end: End | None = None
 
 
-class Walker:
-    """Brings a world to the end of any sequence of actions, by the shortest way."""
+class Search:
+    """One goal instance under search. ``seed`` names all draws: the same name, the same search.
 
-    def __init__(self, world: World, instance: Instance) -> None:
-        self._world, self._instance = world, instance
-        self._taken: list[Action] = []
-        self.start: Start = world.reset(instance.goal, instance.seed)
+    Raises:
+        WorldError: the world cannot start.
+    """
 
-    def walk(self, steps: Sequence[Step], action: Action) -> Observation:
-        """The screen after ``steps`` and ``action``. Raises WorldError when the world broke."""
-        before = [step.action for step in steps]
-        if self._taken != before:
-            self._world.reset(self._instance.goal, self._instance.seed)
-            for earlier in before:
-                self._world.step(earlier)
-        self._taken = [*before, action]
-        return self._world.step(action)
+    def __init__(
+        self, world: World, agent: Proposer, judge: Scorer, instance: Instance, settings: Explore, seed: str
+    ) -> None:
+        self.instance, self.settings = instance, settings
+        self.walker = Walker(world, instance, settings.budget_steps, settings.budget_seconds)
+        self.root = Path((), self.walker.start.observation)
+        self._agent, self._judge, self._seed = agent, judge, seed
 
-    def end(self, action: Action, length: int) -> End | None:
-        """Why the episode is over after an action, the ``length``-th; None when it goes on."""
-        if action.kind is Kind.COMPLETE:
-            return End.COMPLETED
-        if self._world.ended:
-            return End.WORLD
-        return End.STEP_LIMIT if length >= self._instance.goal.max_steps else None
+    def propose(self, paths: Sequence[Path], samples: int, draw: str) -> list[list[Candidate]]:
+        """Candidates of each path from as many samples."""
+        contexts = [self._context(path) for path in paths]
+        return self._agent.propose(contexts, samples, self.settings.temperature, f"{self._seed}/{draw}")
+
+    def score(self, paths: Sequence[Path], proposed: Sequence[list[Candidate]]) -> list[list[Candidate]]:
+        """The candidates of each path with their rewards."""
+        if not any(proposed):
+            return list(proposed)
+        contexts = [self._context(path) for path in paths]
+        scores = self._judge.score(contexts, [[option.action for option in options] for options in proposed])
+        return [
+            [replace(option, score=score) for option, score in zip(options, row, strict=True)]
+            for options, row in zip(proposed, scores, strict=True)
+        ]
+
+    def take(self, path: Path, chosen: Candidate, options: Sequence[Candidate], count: int = 1) -> Path:
+        """The path one step on. A world that breaks under the step ends the path there, and no other."""
+        try:
+            screen = self.walker.walk(path.steps, path.screen, chosen.action)
+        except WorldError as error:
+            log.warning("%s: a path ends before %s: %s", self.instance.name, chosen.action, error)
+            return replace(path, count=count, end=End.CRASHED)
+        steps = (*path.steps, Step(path.screen, chosen.action, tuple(options), chosen.score))
+        return Path(
+            steps, screen, path.value + (chosen.score or 0.0), count, self.walker.end(chosen.action, len(steps))
+        )
+
+    def episode(self, path: Path) -> Episode:
+        """The record of a path that has ended."""
+        end = path.end or End.STEP_LIMIT
+        return Episode(self.instance, self.walker.start.instruction, path.steps, path.screen, end)
+
+    def episodes(self, paths: Sequence[Path]) -> list[Episode]:
+        """The records of paths, with the outcome rewards of those that the search followed to an end."""
+        ended = [self.episode(path) for path in paths if path.end is not End.PRUNED]
+        outcomes = score_outcomes(self._judge, ended)
+        judged = [replace(episode, outcome=outcome) for episode, outcome in zip(ended, outcomes, strict=True)]
+        return judged + [self.episode(path) for path in paths if path.end is End.PRUNED]
+
+    def _context(self, path: Path) -> Context:
+        return context_at(self.walker.start.instruction, path.steps, path.screen)
 
 
-def search(
-    world: World, agent: Proposer, judge: Scorer, instance: Instance, settings: Explore, seed: str
-) -> list[Episode]:
-    """Episodes of the best paths, at most ``settings.paths``, each with step scores and an outcome score."""
-    walker = Walker(world, instance)
-    instruction = walker.start.instruction
-    live, ended = [_Path((), walker.start.observation)], list[_Path]()
-    for depth in range(instance.goal.max_steps):
-        considered = _consider(agent, judge, instruction, live, settings, f"{seed}/{depth}")
+def find(search: Search) -> list[Episode]:
+    """The episodes of at most ``settings.paths`` paths with their outcome rewards, then those of pruned ones."""
+    if search.settings.method == "beam":
+        return search.episodes(beam(search))
+    return search.episodes(rollouts(search, [replace(search.root, count=search.settings.paths)])[0])
+
+
+def beam(search: Search) -> list[Path]:
+    """The ``settings.paths`` paths with the highest cumulative reward, and those that were dropped for them.
+
+    A path that has ended keeps its place.
+    """
+    live, ended, dropped = [search.root], list[Path](), list[Path]()
+    while live:
+        proposed = search.propose(live, search.settings.candidates, str(len(live[0].steps)))
+        considered = search.score(live, proposed)
         ended += [replace(path, end=End.INVALID) for path, options in zip(live, considered, strict=True) if not options]
-        grown = _grow(walker, live, considered, settings.paths - len(ended))
+        chosen = _best(live, considered, min(search.settings.paths - len(ended), search.walker.left))
+        grown = [search.take(*choice) for choice in chosen]
+        dropped += _dropped(search, live, [path for path, _, _ in chosen], considered)
         live = [path for path in grown if path.end is None]
         ended += [path for path in grown if path.end is not None]
-        if not live:
-            break
-    episodes = [Episode(instance, instruction, path.steps, path.screen, path.end or End.STEP_LIMIT) for path in ended]
-    outcomes = score_outcomes(judge, episodes)
-    return [replace(episode, outcome=outcome) for episode, outcome in zip(episodes, outcomes, strict=True)]
+    return ended + dropped
 
 
-def _consider(
-    agent: Proposer, judge: Scorer, instruction: str, live: Sequence[_Path], settings: Explore, seed: str
-) -> list[list[Candidate]]:
-    """Scored candidates of each path."""
-    contexts = [context_at(instruction, path.steps, path.screen) for path in live]
-    proposed = agent.propose(contexts, settings.candidates, settings.temperature, seed)
-    scores = judge.score(contexts, [[candidate.action for candidate in options] for options in proposed])
-    return [
-        [replace(candidate, score=score) for candidate, score in zip(options, row, strict=True)]
-        for options, row in zip(proposed, scores, strict=True)
-    ]
+def _dropped(
+    search: Search, live: Sequence[Path], extended: Sequence[Path], considered: Sequence[list[Candidate]]
+) -> list[Path]:
+    """The paths that had somewhere to go and were not chosen: for better ones, or because the budget is spent."""
+    end = End.PRUNED if search.walker.left else End.BUDGET
+    left = [path for path, options in zip(live, considered, strict=True) if options and path not in extended]
+    return [replace(path, end=end) for path in left]
 
 
-def _grow(walker: Walker, live: Sequence[_Path], considered: Sequence[list[Candidate]], width: int) -> list[_Path]:
-    """The ``width`` best extensions by cumulative reward, taken in the world; ties go to the more frequent."""
-    options = [
-        (path.value + (candidate.score or 0.0), candidate.count, path, candidate, tuple(candidates))
-        for path, candidates in zip(live, considered, strict=True)
-        for candidate in candidates
-    ]
-    options.sort(key=lambda option: (-option[0], -option[1]))
+def _best(
+    live: Sequence[Path], considered: Sequence[list[Candidate]], width: int
+) -> list[tuple[Path, Candidate, list[Candidate]]]:
+    """The ``width`` extensions with the highest cumulative reward; ties go to the more frequent."""
+    choices = [(path, option, options) for path, options in zip(live, considered, strict=True) for option in options]
+    choices.sort(key=lambda choice: (-choice[0].value - (choice[1].score or 0.0), -choice[1].count))
+    return choices[:width]
+
+
+def rollouts(search: Search, starts: Sequence[Path], draw: str = "") -> list[list[Path]]:
+    """``count`` sampled rollouts from each start, none of them scored; those that agree are one path.
+
+    All advance together, so that their samples are drawn in one batch.
+    """
+    found: list[list[Path]] = [[] for _ in starts]
+    live = list(enumerate(starts))
+    depth = 0
+    while live:
+        grown = _advance(search, live, f"{draw}{depth}")
+        for start, path in grown:
+            if path.end is not None:
+                found[start].append(path)
+        live = [(start, path) for start, path in grown if path.end is None]
+        depth += 1
+    return found
+
+
+def _advance(search: Search, live: Sequence[tuple[int, Path]], draw: str) -> list[tuple[int, Path]]:
+    """Each path one step on, parted where its rollouts differ. What the budget leaves no step for, ends."""
+    if not search.walker.left:
+        return [(start, replace(path, end=End.BUDGET)) for start, path in live]
     grown = []
-    for value, _, path, candidate, candidates in options[:width]:
-        step = Step(path.screen, candidate.action, candidates, candidate.score)
-        screen = walker.walk(path.steps, candidate.action)
-        steps = (*path.steps, step)
-        grown.append(_Path(steps, screen, value, walker.end(candidate.action, len(steps))))
+    for (start, path), options in zip(live, _samples(search, [path for _, path in live], draw), strict=True):
+        drawn = sum(option.count for option in options)
+        if drawn < path.count:
+            grown.append((start, replace(path, count=path.count - drawn, end=End.INVALID)))
+        for option in options:
+            if search.walker.left:
+                grown.append((start, search.take(path, option, options, option.count)))
+            else:
+                grown.append((start, replace(path, count=option.count, end=End.BUDGET)))
     return grown
+
+
+def _samples(search: Search, paths: Sequence[Path], draw: str) -> list[list[Candidate]]:
+    """As many samples of each path's next action as rollouts agree on it."""
+    found: dict[int, list[Candidate]] = {}
+    for count in sorted({path.count for path in paths}):
+        places = [place for place, path in enumerate(paths) if path.count == count]
+        found |= zip(places, search.propose([paths[place] for place in places], count, f"{draw}/{count}"), strict=True)
+    return [found[place] for place in range(len(paths))]
+
+
+def roll_on(search: Search, failed: Sequence[tuple[int, Episode]]) -> list[Continuation]:
+    """``settings.rollouts`` continuations from after each step but the last of each failed episode.
+
+    ``failed`` are (number, episode). The continuations are not scored.
+    """
+    count = search.settings.rollouts
+    places = [(number, episode, shared) for number, episode in failed for shared in range(1, len(episode.steps))]
+    starts = [
+        Path(episode.steps[:shared], episode.steps[shared].observation, count=count) for _, episode, shared in places
+    ]
+    return [
+        Continuation(number, shared, search.episode(path))
+        for (number, _, shared), paths in zip(places, rollouts(search, starts, "continue/"), strict=True)
+        for path in paths
+        for _ in range(path.count)
+    ]
 
 
 def score_outcomes(judge: Scorer, episodes: Sequence[Episode]) -> list[float]:
     """The outcome reward of each episode: the score of ``complete`` on its last screen."""
     contexts = [context_at(episode.instruction, episode.acts, episode.last) for episode in episodes]
     return [row[0] for row in judge.score(contexts, [[COMPLETE]] * len(contexts))] if contexts else []
-
-
-def roll_on(
-    world: World,
-    agent: Proposer,
-    instance: Instance,
-    failed: Sequence[tuple[int, Episode]],
-    settings: Explore,
-    seed: str,
-) -> list[Continuation]:
-    """``settings.rollouts`` sampled continuations from after each step but the last of each failed episode.
-
-    ``failed`` are (number, episode). The continuations are not scored. All of them advance together, so that
-    their samples are drawn in one batch.
-    """
-    walker = Walker(world, instance)
-    instruction = walker.start.instruction
-    origins, paths = [], []
-    for number, episode in failed:
-        for shared in range(1, len(episode.steps)):
-            start = _Path(episode.steps[:shared], episode.steps[shared].observation)
-            origins += [(number, shared)] * settings.rollouts
-            paths += [start] * settings.rollouts
-    for depth in range(instance.goal.max_steps):
-        going = [place for place, path in enumerate(paths) if path.end is None]
-        if not going:
-            break
-        contexts = [context_at(instruction, paths[place].steps, paths[place].screen) for place in going]
-        proposed = agent.propose(contexts, 1, settings.temperature, f"{seed}/continue/{depth}")
-        for place, options in zip(going, proposed, strict=True):
-            paths[place] = _follow(walker, paths[place], options)
-    return [
-        Continuation(
-            number,
-            shared,
-            Episode(instance, instruction, path.steps, path.screen, path.end or End.STEP_LIMIT),
-        )
-        for (number, shared), path in zip(origins, paths, strict=True)
-    ]
-
-
-def _follow(walker: Walker, path: _Path, options: Sequence[Candidate]) -> _Path:
-    if not options:
-        return replace(path, end=End.INVALID)
-    action = options[0].action
-    screen = walker.walk(path.steps, action)
-    steps = (*path.steps, Step(path.screen, action, tuple(options)))
-    return _Path(steps, screen, end=walker.end(action, len(steps)))

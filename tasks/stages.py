@@ -50,7 +50,8 @@ def run(name: str) -> None:
         raise ParamsError(f"stage {name!r}: not one of {', '.join(STAGES)}")
     params = load_params()
     _log_to(WORK / "logs" / f"{name}.log")
-    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
+    warnings.filterwarnings("ignore", category=FutureWarning)  # libraries talking to each other
+    os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning"  # in worker processes too
     pin(params.numerics)
     module, _, function = STAGES[name].partition(":")
     stage: Callable[[Params], None] = getattr(import_module(module), function)

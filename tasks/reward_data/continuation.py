@@ -39,8 +39,8 @@ def _results(trajectories: Sequence[Trajectory], accept: float) -> dict[tuple[st
     results: dict[tuple[str, int], bool] = {}
     for trajectory in trajectories:
         episode = trajectory.episode
-        # A crash says nothing about the step, nor does an outcome that was not scored.
-        said = episode.outcome is not None and episode.end is not End.CRASHED
+        # A crash says nothing about the step, nor does a search cut short or an outcome that was not scored.
+        said = episode.outcome is not None and episode.end not in (End.CRASHED, End.BUDGET)
         if trajectory.origin is Origin.CONTINUATION and said:
             start = trajectory.parent, trajectory.shared
             results[start] = results.get(start, False) or rejection(trajectory, accept) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Literal
 
 import pytest
 from PIL import Image
@@ -19,10 +20,14 @@ from environments.types import (
     Kind,
     Observation,
     Start,
+    Step,
+    World,
+    WorldError,
 )
 from models.prompts import Context
 from tasks.params import Explore
-from tasks.search import Walker, roll_on, search
+from tasks.search import Proposer, Scorer, Search, find, roll_on
+from tasks.walker import Diverged, Walker
 
 GOAL = Goal("doors", "test_search:Doors", "doors", 2, 3)
 INSTANCE = Instance(GOAL, 5)
@@ -88,8 +93,26 @@ def _way(context: Context) -> str:
     return "".join(action.target[1] for _, action in context.history if action.target)
 
 
-def _explore(paths: int, rollouts: int = 0) -> Explore:
-    return Explore(candidates=3, paths=paths, temperature=1.0, rollouts=rollouts, continue_paths=1)
+def _search(
+    paths: int,
+    agent: Proposer,
+    judge: Scorer,
+    world: World | None = None,
+    method: Literal["beam", "best_of_n"] = "beam",
+    rollouts: int = 0,
+    budget: int | None = None,
+) -> Search:
+    settings = Explore(
+        method=method,
+        candidates=3,
+        paths=paths,
+        temperature=1.0,
+        rollouts=rollouts,
+        continue_paths=1,
+        budget_steps=budget,
+        budget_seconds=None,
+    )
+    return Search(world or Doors(), agent, judge, INSTANCE, settings, "s")
 
 
 def _ways(episodes: Sequence[object]) -> list[tuple[str, End]]:
@@ -99,15 +122,14 @@ def _ways(episodes: Sequence[object]) -> list[tuple[str, End]]:
 def test_the_beam_keeps_the_paths_with_the_highest_cumulative_reward() -> None:
     """Greedy would take A (.6) and end at .6 + .1 + .1; the beam of two sees that B leads to .5 + .9 + .9."""
     judge = Liking({"A": 0.6, "B": 0.5, "BA": 0.9, "BAB": 0.9, "BAB!": 0.8})
-    greedy = search(Doors(), EveryDoor(), judge, INSTANCE, _explore(1), "s")
-    assert _ways(greedy) == [("AAA", End.STEP_LIMIT)]
-    beam = search(Doors(), EveryDoor(), judge, INSTANCE, _explore(2), "s")
-    assert _ways(beam)[0] == ("BAB", End.STEP_LIMIT)
-    assert [episode.outcome for episode in beam] == [0.8, 0.1]
+    assert _ways(find(_search(1, EveryDoor(), judge))) == [("AAA", End.STEP_LIMIT)]
+    beam = find(_search(2, EveryDoor(), judge))
+    assert _ways(beam) == [("BAB", End.STEP_LIMIT), ("BAA", End.STEP_LIMIT), ("AA", End.PRUNED)]
+    assert [episode.outcome for episode in beam] == [0.8, 0.1, None]
 
 
 def test_everything_seen_is_recorded_with_its_score() -> None:
-    (episode,) = search(Doors(), EveryDoor(), Liking({"A": 0.6, "C": 0.2}), INSTANCE, _explore(1), "s")
+    (episode,) = find(_search(1, EveryDoor(), Liking({"A": 0.6, "C": 0.2})))
     first = episode.steps[0]
     assert [(c.action.target[1], c.score) for c in first.candidates if c.action.target] == [
         ("A", 0.6),
@@ -120,26 +142,132 @@ def test_everything_seen_is_recorded_with_its_score() -> None:
 
 def test_a_path_that_ends_leaves_its_place_to_no_other() -> None:
     judge = Liking({"A": 0.9, "B": 0.8, "AC": 0.9, "BA": 0.8})
-    episodes = search(Doors(), EveryDoor(), judge, INSTANCE, _explore(2), "s")
-    assert _ways(episodes) == [("AC", End.WORLD), ("BAA", End.STEP_LIMIT)]
+    assert _ways(find(_search(2, EveryDoor(), judge))) == [("AC", End.WORLD), ("BAA", End.STEP_LIMIT)]
+
+
+@pytest.mark.parametrize("paths", [1, 2, 3])
+def test_never_more_ends_than_paths(paths: int) -> None:
+    episodes = find(_search(paths, EveryDoor(), Liking({})))
+    assert len([episode for episode in episodes if episode.end is not End.PRUNED]) == paths
+
+
+class Drawing:
+    """Answers as drawn: of n samples, all but one go on through A, and one through B; at the end one is no action."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[list[Candidate]]:
+        self.asked += [samples] * len(contexts)
+        a, b = (Action.click(door) for door in DOORS[:2])
+        if len(contexts[0].history) == 2:
+            return [[Candidate(a, samples - 1)] if samples > 1 else [] for _ in contexts]
+        return [[Candidate(a, samples - 1), Candidate(b, 1)] if samples > 1 else [Candidate(b)] for _ in contexts]
+
+
+def test_best_of_n_draws_n_paths_and_walks_those_that_agree_once() -> None:
+    agent = Drawing()
+    search = _search(4, agent, Liking({"AAA!": 0.7}), method="best_of_n")
+    episodes = find(search)
+    ends = sorted(_ways(episodes))
+    assert ends == [("AA", End.INVALID), ("AAA", End.STEP_LIMIT), ("AB", End.INVALID), ("BB", End.INVALID)]
+    assert {way: e.outcome for (way, _), e in zip(_ways(episodes), episodes, strict=True)}["AAA"] == 0.7
+    assert all(step.score is None for e in episodes for step in e.steps), "not scored is not zero"
+    assert sorted(agent.asked) == [1, 1, 1, 2, 3, 4]
+    assert search.walker.taken == 6, "A, B, AA, AB, BB and AAA"
+
+
+@pytest.mark.parametrize("method", ["beam", "best_of_n"])
+@pytest.mark.parametrize("budget", [1, 2, 3, 4])
+def test_a_budget_of_steps_is_kept_and_the_paths_it_stops_are_recorded(
+    method: Literal["beam", "best_of_n"], budget: int
+) -> None:
+    agent: Proposer = EveryDoor() if method == "beam" else Drawing()
+    search = _search(3, agent, Liking({}), method=method, budget=budget)
+    episodes = find(search)
+    assert search.walker.taken == budget
+    assert End.BUDGET in [episode.end for episode in episodes]
+    assert sum(len(episode.steps) for episode in episodes) >= budget
 
 
 def test_reentry_shows_the_screen_the_path_ended_on() -> None:
     world = Doors()
     walker = Walker(world, INSTANCE)
-    steps = search(Doors(), EveryDoor(), Liking({"B": 0.9, "BA": 0.9}), INSTANCE, _explore(1), "s")[0].steps
-    there = walker.walk(steps[:1], steps[1].action)
+    (found,) = find(_search(1, EveryDoor(), Liking({"B": 0.9, "BA": 0.9})))
+    steps = found.steps
+    there = walker.walk(steps[:1], steps[1].observation, steps[1].action)
     assert there == steps[2].observation
     resets = world.resets
-    walker.walk(steps[:2], steps[2].action)
+    walker.walk(steps[:2], there, steps[2].action)
     assert world.resets == resets, "a walk that goes on from where the world stands needs no reset"
-    assert walker.walk(steps[:1], steps[1].action) == there
-    assert world.resets == resets + 1
+    assert walker.walk(steps[:1], steps[1].observation, steps[1].action) == there
+    assert (world.resets, walker.taken, walker.replayed) == (resets + 1, 3, 2)
+
+
+class Restless(Doors):
+    """Its rooms look different after each reset: by their elements, or by their pixels alone."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.what = what
+
+    def _look(self) -> Observation:
+        seen = super()._look()
+        if not self.way or self.resets < 2:
+            return seen
+        return Observation(_png(255), DOORS) if self.what == "pixels" else Observation(seen.screenshot, DOORS[:2])
+
+
+@pytest.mark.parametrize("what", ["pixels", "elements"])
+def test_a_replay_that_shows_another_screen_is_refused_and_ends_its_path_alone(what: str) -> None:
+    judge = Liking({"A": 0.9, "B": 0.8, "AA": 0.9, "BA": 0.8})
+    search = _search(2, EveryDoor(), judge, world=Restless(what))
+    episodes = find(search)
+    assert End.CRASHED in [episode.end for episode in episodes]
+    walker = Walker(Restless(what), INSTANCE)
+    steps = next(episode.steps for episode in episodes if episode.steps)
+    walker.walk((), walker.start.observation, steps[0].action)
+    walker.walk((), walker.start.observation, steps[0].action)
+    walker = Walker(Restless(what), INSTANCE)
+    seen = walker.walk((), walker.start.observation, steps[0].action)
+    step = Step(walker.start.observation, steps[0].action)
+    walker.walk((step,), seen, steps[0].action)
+    with pytest.raises(Diverged, match=f"^doors/5: after 1 actions the {what} differ from the first time$"):
+        walker.walk((step,), seen, steps[0].action)
+
+
+class Fragile(Doors):
+    """Breaks under door B: ``times`` times in all."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    def step(self, action: Action) -> Observation:
+        if self.times and action.target and action.target[1] == "B":
+            self.times -= 1
+            raise WorldError("the browser is gone")
+        return super().step(action)
+
+
+def test_a_world_that_breaks_once_costs_no_path() -> None:
+    judge = Liking({"B": 0.9, "A": 0.8, "BA": 0.9, "BAA": 0.9})
+    whole = find(_search(2, EveryDoor(), judge))
+    assert find(_search(2, EveryDoor(), judge, world=Fragile(1))) == whole
+
+
+def test_an_action_that_always_breaks_the_world_ends_its_path_alone() -> None:
+    judge = Liking({"B": 0.9, "A": 0.8, "AA": 0.9, "AAA": 0.9})
+    episodes = find(_search(2, EveryDoor(), judge, world=Fragile(100)))
+    assert _ways(episodes) == [("", End.CRASHED), ("AAA", End.STEP_LIMIT)]
 
 
 def test_continuations_share_the_steps_they_say_and_start_from_every_step_but_the_last() -> None:
-    (failed,) = search(Doors(), EveryDoor(), Liking({}), INSTANCE, _explore(1), "s")
-    found = roll_on(Doors(), EveryDoor(), INSTANCE, [(0, failed)], _explore(1, rollouts=2), "s")
+    search = _search(1, EveryDoor(), Liking({}), rollouts=2)
+    (failed,) = find(search)
+    found = roll_on(_search(1, Pairs(), Liking({}), rollouts=2), [(0, failed)])
     assert [(item.parent, item.shared) for item in found] == [(0, 1), (0, 1), (0, 2), (0, 2)]
     for item in found:
         assert item.episode.steps[: item.shared] == failed.steps[: item.shared]
@@ -147,9 +275,13 @@ def test_continuations_share_the_steps_they_say_and_start_from_every_step_but_th
         assert item.episode.outcome is None
 
 
-@pytest.mark.parametrize("paths", [1, 2, 3])
-def test_never_more_episodes_than_paths(paths: int) -> None:
-    assert len(search(Doors(), EveryDoor(), Liking({}), INSTANCE, _explore(paths), "s")) == paths
+class Pairs:
+    """Every sample goes through door A."""
+
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[list[Candidate]]:
+        return [[Candidate(Action.click(DOORS[0]), samples)] for _ in contexts]
 
 
 class Mute:
@@ -160,5 +292,5 @@ class Mute:
 
 
 def test_an_agent_with_nothing_to_say_ends_invalid() -> None:
-    (episode,) = search(Doors(), Mute(), Liking({}), INSTANCE, _explore(2), "s")
+    (episode,) = find(_search(2, Mute(), Liking({})))
     assert (episode.end, episode.steps, episode.outcome) == (End.INVALID, (), 0.1)

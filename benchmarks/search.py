@@ -1,0 +1,247 @@
+"""What the search makes of its time: ``python -m benchmarks.search`` in a workspace that ``make round`` has seeded.
+
+Three questions, on this workspace's champions: how many candidate actions a second are scored with a shared prefix
+and without; what share of the time the models and the worlds are at work; and how often greedy, best-of-N and beam
+reach the goal within the same budget of steps, the world being the judge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from environments.registry import load_goals, open_world
+from environments.types import Action, Candidate, Episode, Goal, Instance, Observation, Start, World
+from models.prompts import Context, context_at
+from tasks.base import location
+from tasks.files import SEED, STATE
+from tasks.params import Params, load_params
+from tasks.records import read_trajectories
+from tasks.search import Search, find
+from tasks.stages import pin
+from tasks.statistics import wilson
+from tasks.workers import JSON, Crew, spread
+
+FIRST_SEED = 1_900_000_000  # held out, and of no round
+CANDIDATES, REPEATS = 10, 5
+
+
+@dataclass
+class Clock:
+    """Seconds at work, by what."""
+
+    spent: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def of(self, what: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spent[what] = self.spent.get(what, 0.0) + time.perf_counter() - began
+
+
+class TimedWorld:
+    """A world whose resets and steps are timed."""
+
+    def __init__(self, world: World, clock: Clock) -> None:
+        self._world, self._clock = world, clock
+
+    def reset(self, goal: Goal, seed: int) -> Start:
+        with self._clock.of("world"):
+            return self._world.reset(goal, seed)
+
+    def step(self, action: Action) -> Observation:
+        with self._clock.of("world"):
+            return self._world.step(action)
+
+    @property
+    def ended(self) -> bool:
+        return self._world.ended
+
+    def verdict(self) -> bool:
+        return self._world.verdict()
+
+    def close(self) -> None:
+        self._world.close()
+
+
+class TimedModels:
+    """Agent and reward model whose work is timed."""
+
+    def __init__(self, agent: Any, judge: Any, clock: Clock) -> None:
+        self._agent, self._judge, self._clock = agent, judge, clock
+
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[list[Candidate]]:
+        with self._clock.of("model"):
+            return self._agent.propose(contexts, samples, temperature, seed)
+
+    def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
+        with self._clock.of("model"):
+            return self._judge.score(contexts, actions)
+
+
+class Greedily:
+    """An agent asked for its one best answer."""
+
+    def __init__(self, agent: Any) -> None:
+        self._agent = agent
+
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[list[Candidate]]:
+        return [[replace(option, count=samples) for option in row] for row in self._agent.propose(contexts, 1, 0.0)]
+
+    def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
+        return self._agent.score(contexts, actions)
+
+
+METHODS = {"greedy": ("best_of_n", 1), "best-of-N": ("best_of_n", 4), "beam": ("beam", 2)}
+
+
+def make_player(params: Params) -> Callable[[tuple[str, Instance]], list[dict[str, Any]]]:
+    """What searches one instance by one method: the verdict on the path it chose, on any path, steps, seconds."""
+    from models.roles import Agent, RewardModel, load
+
+    settings = (params.numerics.dtype, params.prompt.screenshots)
+    agent, judge = (
+        Agent(load(location(), STATE / "agent", *settings)),
+        RewardModel(load(location(), STATE / "reward", *settings)),
+    )
+
+    def play(unit: tuple[str, Instance]) -> list[dict[str, Any]]:
+        method, instance = unit
+        clock, began = Clock(), time.perf_counter()
+        models = TimedModels(agent, judge, clock)
+        kind, paths = METHODS[method]
+        budget = 2 * instance.goal.max_steps
+        explore = params.explore.model_copy(update={"method": kind, "paths": paths, "budget_steps": budget})
+        with closing(TimedWorld(open_world(instance.goal.world), clock)) as world:
+            proposer = Greedily(models) if method == "greedy" else models
+            search = Search(world, proposer, models, instance, explore, instance.name)
+            episodes = find(search)
+            wall = time.perf_counter() - began
+            chosen = max(episodes, key=lambda episode: episode.outcome or 0.0)
+            line = {"method": method, "steps": search.walker.taken, "replayed": search.walker.replayed, "wall": wall}
+            return [
+                {
+                    **line,
+                    **clock.spent,
+                    "success": _reached(world, chosen),
+                    "any": any(_reached(world, episode) for episode in episodes),
+                }
+            ]
+
+    return play
+
+
+def _reached(world: TimedWorld, episode: Episode) -> bool:
+    """The world's verdict on an episode, taken again."""
+    world.reset(episode.instance.goal, episode.instance.seed)
+    for step in episode.steps:
+        world.step(step.action)
+    return world.verdict()
+
+
+def scoring(params: Params) -> dict[str, float]:
+    """Candidate actions scored a second: on a shared prefix, each with a prompt of its own, and those in a batch."""
+    import torch
+
+    from models.roles import RewardModel, load
+
+    torch.set_num_threads(params.numerics.threads)
+    judge = RewardModel(load(location(), STATE / "reward", params.numerics.dtype, params.prompt.screenshots))
+    contexts = list(_contexts())
+    actions = [_candidates(context) for context in contexts]
+    ways: dict[str, Callable[[Context, list[Action]], object]] = {
+        "shared prefix": lambda context, options: judge.score([context], [options]),
+        "one by one": lambda context, options: [judge.score([context], [[option]]) for option in options],
+        "one batch, own prompts": lambda context, options: judge.score(
+            [context] * len(options), [[option] for option in options]
+        ),
+    }
+    rates: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(REPEATS):
+        for name, way in ways.items():
+            began = time.perf_counter()
+            for context, options in zip(contexts, actions, strict=True):
+                way(context, options)
+            rates[name].append(sum(map(len, actions)) / (time.perf_counter() - began))
+    return {name: median(found) for name, found in rates.items()}
+
+
+def _contexts() -> Iterator[Context]:
+    """The last screens of the longest demonstrations: the most history a step has."""
+    longest = sorted(read_trajectories(SEED / "demonstrations"), key=lambda item: -len(item.episode.acts))
+    for trajectory in longest[:6]:
+        *before, last = trajectory.episode.acts
+        yield context_at(trajectory.episode.instruction, before, last.observation)
+
+
+def _candidates(context: Context) -> list[Action]:
+    clicks = [Action.click(element) for element in context.observation.elements]
+    return [clicks[place % len(clicks)] for place in range(CANDIDATES)]
+
+
+def searches(params: Params, per_goal: int, scratch: Path) -> tuple[list[dict[str, Any]], float]:
+    """Every method on every goal's instances, and the seconds that took."""
+    goals = load_goals(Path(params.goals)).values()
+    units = [
+        (f"{method}-{goal.id}-{n}.json", (method, Instance(goal, FIRST_SEED + n)))
+        for method in METHODS
+        for goal in goals
+        for n in range(per_goal)
+    ]
+    crew = Crew(make_player, (params,), params.numerics.threads)
+    began = time.perf_counter()
+    found = spread("search", crew, units, scratch, JSON, lambda unit: unit[1].goal.max_steps)
+    return found, time.perf_counter() - began
+
+
+def report(rates: dict[str, float], found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Print the tables; returns the ratios."""
+    print(f"\n{'scoring, ' + str(CANDIDATES) + ' candidates a step':34}  actions/s   ratio")
+    for name, rate in rates.items():
+        print(f"{name:34}  {rate:9.1f}  {rate / rates['one by one']:6.2f}")
+    print(f"\n{'method':12}  {'success':>22}  any path  steps  replayed  s/instance  model  world")
+    ratios: dict[str, Any] = {"prefix_over_naive": rates["shared prefix"] / rates["one by one"]}
+    for method in METHODS:
+        rows = [row for row in found if row["method"] == method]
+        wins, count = sum(row["success"] for row in rows), len(rows)
+        low, high = wilson(wins, count) or (0.0, 1.0)
+        mean = {key: sum(row[key] for row in rows) / count for key in ("any", "steps", "replayed", "wall")}
+        wall = sum(row["wall"] for row in rows)
+        model, world = (sum(row.get(key, 0.0) for row in rows) / wall for key in ("model", "world"))
+        ratios[f"success_{method}"], ratios[f"busier_share_{method}"] = wins / count, max(model, world)
+        print(
+            f"{method:12}  {wins:3}/{count:3} = {wins / count:.2f} [{low:.2f}, {high:.2f}]  {mean['any']:8.2f}  "
+            f"{mean['steps']:5.1f}  {mean['replayed']:8.1f}  {mean['wall']:10.1f}  {model:.3f}  {world:.3f}"
+        )
+    ratios["busier_share"] = ratios["busier_share_beam"]
+    return ratios
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--per-goal", type=int, default=3, help="instances of each goal")
+    arguments = parser.parse_args()
+    params = load_params()
+    pin(params.numerics)
+    rates = scoring(params)
+    scratch = Path(f".ratchet/work/benchmark-search-{os.getpid()}")
+    found, _ = searches(params, arguments.per_goal, scratch)
+    print(json.dumps(report(rates, found)))
+
+
+if __name__ == "__main__":
+    main()
