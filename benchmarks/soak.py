@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -61,10 +62,6 @@ def leftovers() -> dict[str, int]:
     return {"descriptors": process.num_fds(), "processes": len(process.children(recursive=True))}
 
 
-def folders() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("ratchet-chromium-*"))
-
-
 class Watch(Thread):
     """Looks at the process tree every few seconds: its memory, and who belongs to it."""
 
@@ -108,23 +105,25 @@ def main() -> None:
     wanted = instances(asked.episodes)
     units = [(str(place), wanted[place : place + UNIT]) for place in range(0, len(wanted), UNIT)]
     resource_tracker.ensure_running()  # Python's own helper of worker processes, which stays
-    folders_before, before, began, watch = folders(), leftovers(), time.monotonic(), Watch()
+    before, began, watch = leftovers(), time.monotonic(), Watch()
     watch.start()
-    with tempfile.TemporaryDirectory(prefix="ratchet-soak-") as scratch:
-        found = spread("soak", Crew(make_worker, (), asked.workers), units, Path(scratch), JSON)
+    with tempfile.TemporaryDirectory(prefix="ratchet-soak-") as home:
+        os.environ["TMPDIR"] = home  # of the workers and their browsers
+        found = spread("soak", Crew(make_worker, (), asked.workers), units, Path(home) / "units", JSON)
+        folders = len(list(Path(home).glob("ratchet-chromium-*")))
     watch.stop()
-    report(found, wanted, watch, before, len(folders() - folders_before), time.monotonic() - began)
+    report(found, wanted, watch, before, folders, time.monotonic() - began)
 
 
 def report(
-    found: list[Found], wanted: list[Instance], watch: Watch, before: dict[str, int], new_folders: int, seconds: float
+    found: list[Found], wanted: list[Instance], watch: Watch, before: dict[str, int], folders: int, seconds: float
 ) -> None:
     after = leftovers()
     left = {name: after[name] - before[name] for name in before}
     left["worker_descriptors"] = max(item["left"]["descriptors"] for item in found if "left" in item)
     left["worker_processes"] = max(item["left"]["processes"] for item in found if "left" in item)
     left["alive"] = sum(process.is_running() for process in watch.seen)
-    left["folders"] = new_folders
+    left["folders"] = folders
     broken = [item for item in found if item["breaks"]]
     for item in broken:
         print(f"{item['goal']}/{item['seed']}: the world broke {item['breaks']} times; the episode ended {item['end']}")

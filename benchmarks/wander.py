@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from environments.registry import load_goals
-from environments.types import Goal
+from environments.types import Candidate, Goal
 from models.baselines import RandomAgent
 from models.prompts import Context
 
@@ -30,6 +30,8 @@ class Wanderer:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def propose(self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""):
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[list[Candidate]]:
         names = [f"{self._name}/{seed}/{len(context.history)}" for context in contexts]
         return [RandomAgent().propose([c], samples, temperature, n)[0] for c, n in zip(contexts, names, strict=True)]

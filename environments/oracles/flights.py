@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 
+from environments.oracles.forms import MONTHS
 from environments.oracles.turn import Turn, first, solves
 from environments.types import Action, Element, Kind
 
-_MONTHS = ("March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
-_FIRST_MONTH = 3
 _SIDES = ("Departure", "Destination")
 _LARGEST = {"Portland": "Portland, OR"}  # of the cities of a name
 
@@ -20,7 +19,7 @@ def _alaska(turn: Turn) -> Action | None:
     single = "One-way" in asked.values() or "one way" in asked.values()
     if calendar := next((text for text in turn.all("text") if re.fullmatch(r"[A-Z]\w+ \d{4}", text.text)), None):
         trip = "Departure" if turn.find("text", "departure") else "Returning"
-        return _pick_day(turn, calendar, asked[f"{trip} Day"], asked.get(f"{trip} Month", _FIRST_MONTH))
+        return _pick_day(turn, calendar, asked[f"{trip} Day"], asked.get(f"{trip} Month", 0))
     if not turn.find("text", "From"):  # scrolled to the button below: all is filled in
         return turn.click("button", "Find Flights")
     fields = turn.all("textbox")
@@ -45,7 +44,7 @@ def _city(turn: Turn, field: Element, city: str) -> Action | None:
 
 def _pick_day(turn: Turn, shown: Element, day: int, month: int) -> Action:
     """Turn an open calendar to the month, click the day, and close it."""
-    if _MONTHS.index(shown.text.split()[0]) + _FIRST_MONTH < month:
+    if MONTHS.index(shown.text.split()[0]) + 1 < month:
         return Action.click(turn.after(shown)[0])
     chosen = turn.find("link", str(day))
     if chosen is not None and "focus" in chosen.states:

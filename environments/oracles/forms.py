@@ -5,9 +5,10 @@ from __future__ import annotations
 from environments.oracles.turn import SCROLL_DOWN, Turn, first, solves
 from environments.types import Action, Element, Kind
 
-_MONTHS = (
-    "January February March April May June July August September October November December".split()  # noqa: SIM905
-)
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 _SEARCH_WORDS = ("Submit", "Search", "Go!")
 
 
@@ -71,7 +72,7 @@ def _choose_date(turn: Turn) -> Action | None:
 def _pick_date(turn: Turn, field: Element, date: str) -> Action:
     """Open the calendar of a field, turn its pages to the month, and click the day. ``date`` is MM/DD/YYYY."""
     month, day = int(date[:2]), str(int(date[3:5]))
-    shown = [_MONTHS.index(text.text) + 1 for text in turn.all("text") if text.text in _MONTHS]
+    shown = [MONTHS.index(text.text) + 1 for text in turn.all("text") if text.text in MONTHS]
     if not shown:
         return Action.click(field)
     if shown[0] == month:
@@ -111,4 +112,4 @@ def _phone_book(turn: Turn) -> Action | None:
     if not turn.find("heading", name):
         return turn.reach("link", ">")
     label = turn.find("text", f"{what.capitalize()}:")
-    return Action(Kind.SCROLL, text="down") if label is None else Action.click(turn.after(label)[0])
+    return SCROLL_DOWN if label is None else Action.click(turn.after(label)[0])

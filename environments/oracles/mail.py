@@ -9,7 +9,21 @@ from environments.types import Action
 
 _NAME = r"\b[A-Z][\w-]*"
 _SENDERS = (rf"({_NAME}) sent", rf"({_NAME}) wants h", rf"(?:by|from) ({_NAME})")  # who wrote, as forward-nl words it
-_NO_NAMES = set("Find Locate Look Forward Send Go Please The Give Navigate Search I It".split())  # noqa: SIM905
+_FIRST_WORDS = (
+    "Find",
+    "Forward",
+    "Give",
+    "Go",
+    "I",
+    "It",
+    "Locate",
+    "Look",
+    "Navigate",
+    "Please",
+    "Search",
+    "Send",
+    "The",
+)
 
 
 @solves(
@@ -36,7 +50,7 @@ def _email_inbox(turn: Turn) -> Action | None:
 def _forward_in_other_words(turn: Turn) -> Action | None:
     sender = next(match[1] for pattern in _SENDERS if (match := re.search(pattern, turn.instruction)))
     names = re.findall(_NAME, turn.instruction)
-    return _forward(turn, sender, next(name for name in names if name not in _NO_NAMES | {sender}))
+    return _forward(turn, sender, next(name for name in names if name not in (sender, *_FIRST_WORDS)))
 
 
 def _click_beside(turn: Turn, sender: str, icon: str) -> Action | None:
