@@ -14,6 +14,8 @@
   const PICTURES = new Set(['IMG', 'CANVAS', 'VIDEO']);
   const ON = ['aria-selected', 'aria-checked', 'aria-expanded', 'aria-pressed'];
 
+  const ALL_CUT = 'rect(0px, 0px, 0px, 0px)'; // nothing of a box is left
+
   const tidy = (text) => text.replace(/\s+/g, ' ').trim();
   const ticks = (element) =>
     element instanceof HTMLInputElement && ['checkbox', 'radio'].includes(element.type);
@@ -56,7 +58,8 @@
   // Pages hide a box and draw one of their own, of which its label is then the only sign.
   const drawn = (box) => {
     const style = getComputedStyle(box);
-    return style.opacity !== '0' && style.visibility !== 'hidden' && box.getBoundingClientRect().right > 0;
+    const open = style.opacity !== '0' && style.visibility !== 'hidden' && style.clip !== ALL_CUT;
+    return open && box.getBoundingClientRect().right > 0;
   };
 
   const textKind = (element, style) => {

@@ -153,3 +153,11 @@ def _grid_coordinate(turn: Turn) -> Action | None:
     y = (min(ys) + max(ys)) / 2 - up * (max(ys) - min(ys)) / 4
     nearest = min(points, key=lambda point: abs(point.point[0] - x) + abs(point.point[1] - y))
     return None if turn.taken else Action.click(nearest)
+
+
+@solves("click-pie", "click-pie-nodelay")
+def _click_pie(turn: Turn) -> Action | None:
+    opened = turn.click("link", "+")
+    if opened is not None or len(turn.taken) > 1:
+        return opened
+    return Action.click(next(element for element in turn.elements if element.text == turn.quoted[0]))

@@ -31,7 +31,9 @@ def test_a_control_that_is_switched_off_says_so(browser: Browser) -> None:
     ]
 
 
-@pytest.mark.parametrize("hiding", ["opacity:0", "visibility:hidden", "position:absolute;left:-99px"])
+@pytest.mark.parametrize(
+    "hiding", ["opacity:0", "visibility:hidden", "position:absolute;left:-99px", "position:absolute;clip:rect(0,0,0,0)"]
+)
 def test_the_label_of_a_box_that_is_not_drawn_stands_for_it(browser: Browser, hiding: str) -> None:
     body = f"<input type=checkbox id=box checked style='{hiding}'><label for=box>One-way</label>"
     assert _shown(browser, body) == [("checkbox", "One-way", ["on"])]
