@@ -14,6 +14,8 @@
   const PICTURES = new Set(['IMG', 'CANVAS', 'VIDEO']);
   const ON = ['aria-selected', 'aria-checked', 'aria-expanded', 'aria-pressed'];
 
+  const ALL_CUT = 'rect(0px, 0px, 0px, 0px)'; // nothing of a box is left
+
   const tidy = (text) => text.replace(/\s+/g, ' ').trim();
   const ticks = (element) =>
     element instanceof HTMLInputElement && ['checkbox', 'radio'].includes(element.type);
@@ -43,13 +45,22 @@
   const statesOf = (element) => {
     const states = document.activeElement === element ? ['focus'] : [];
     const on = element.checked || element.selected || ON.some((key) => element.getAttribute(key) === 'true');
-    return on ? [...states, 'on'] : states;
+    if (on) states.push('on');
+    if (element.disabled) states.push('disabled');
+    return states;
   };
 
   const paints = (element, style) =>
     PICTURES.has(element.tagName) || element instanceof SVGGeometryElement ||
     style.content.startsWith('url(') || style.backgroundImage !== 'none' ||
     !/^(rgba\(.*, 0\)|transparent)$/.test(style.backgroundColor);
+
+  // Pages hide a box and draw one of their own, of which its label is then the only sign.
+  const drawn = (box) => {
+    const style = getComputedStyle(box);
+    const open = style.opacity !== '0' && style.visibility !== 'hidden' && style.clip !== ALL_CUT;
+    return open && box.getBoundingClientRect().right > 0;
+  };
 
   const textKind = (element, style) => {
     if (style.cursor === 'pointer') return 'link';
@@ -107,10 +118,12 @@
     const emitText = (node, parent, clip, style) => {
       const text = tidy(node.data);
       const labelled = parent.closest('label')?.control;
-      if (!text || (labelled && ticks(labelled))) return; // the box carries its label's text
+      const box = labelled && ticks(labelled) ? labelled : null;
+      if (!text || (box && drawn(box))) return; // the box carries its label's text
       const range = document.createRange();
       range.selectNodeContents(node);
-      emit(range, parent, clip, textKind(parent, style), text, []);
+      if (box) emit(range, parent, clip, box.type, text, statesOf(box));
+      else emit(range, parent, clip, textKind(parent, style), text, []);
     };
 
     const walk = (element, outer) => {
@@ -126,10 +139,13 @@
         return;
       }
       const clip = within(outer, element, style);
+      const before = found.length;
       for (const child of element.childNodes) {
         if (child instanceof Text) emitText(child, element, clip, style);
         else if (child instanceof Element) walk(child, clip);
       }
+      const blank = found.length === before && style.cursor === 'pointer' && paints(element, style);
+      if (blank) emit(element, element, outer, 'image', name(element), []); // such as a card turned face down
     };
 
     walk(document.body, { left: 0, top: 0, right: innerWidth, bottom: innerHeight });

@@ -6,7 +6,18 @@
   sheet.replaceSync('#reward-display, #click-canvas, #sync-task-cover { display: none !important; }');
   document.adoptedStyleSheets.push(sheet);
 
+  // An icon whose picture is still to come has no size, and a click on it misses: those that a hover shows too.
+  const pictures = [];
+  const loadPictures = async () => {
+    const rules = [...document.querySelectorAll('style')].map((style) => style.textContent).join();
+    for (const [, url] of rules.matchAll(/url\(["']?(.*?)["']?\)/g)) {
+      pictures.push(Object.assign(new Image(), { src: url }));
+    }
+    await Promise.all(pictures.map((picture) => picture.decode().catch(() => null)));
+  };
+
   __ratchet.begin = async (seed) => {
+    await loadPictures();
     core.EPISODE_MAX_TIME = DAY_MS;
     core.endEpisode(0);
     Math.seedrandom(seed);

@@ -1,4 +1,4 @@
-"""MiniWoB++ pages as a world: 130 small web pages that come with the `miniwob` package."""
+"""MiniWoB++ pages as a world: small web pages, and sites of two airlines, that come with the `miniwob` package."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from environments.chromium import ACTION_MS, WAIT_MS, Browser
+from environments.flight import FlightBrowser
 from environments.types import Action, Element, EpisodeOver, Goal, Kind, Observation, Start, WorldError
 
 _SCRIPT = Path(__file__).with_name("miniwob.js")
+_FLIGHT = "flight."  # how the package's names of FlightWoB pages begin
 _SUCCESS = 1.0  # some pages pay part of it for part of the work, which does not count
 
 
 class MiniWoB:
-    """A world of MiniWoB++ pages. ``Goal.page`` is a page's name, such as ``click-button``.
+    """A world of MiniWoB++ pages. ``Goal.page`` is a page's name, such as ``click-button`` or ``flight.AA``.
 
     The browser starts with the first reset, and is replaced by the next reset after it broke.
     """
@@ -31,17 +33,16 @@ class MiniWoB:
         Raises:
             WorldError: when there is no such page or browser, or the browser broke.
         """
-        root = _pages()
-        if not (root / f"miniwob/{goal.page}.html").is_file():
-            raise WorldError(f"goal {goal.id}: page {goal.page!r} is not one of {root / 'miniwob'}")
+        root, file = _pages(), _file(goal.page)
+        if not (root / file).is_file():
+            raise WorldError(f"goal {goal.id}: page {goal.page!r} is not one of {root}: there is no {file}")
         self._ended, self._last, self._reward = True, None, 0.0
         try:
-            if self._browser is None:
-                self._browser = Browser(root, [_SCRIPT])
-            self._browser.open(f"miniwob/{goal.page}.html")
-            instruction = self._browser.evaluate(f"__ratchet.begin({seed})")
-            self._browser.pass_time(0)
-            observation = self._observe(self._browser)
+            browser = self._browser_for(root, goal.page)
+            browser.open(file)
+            instruction = browser.evaluate(f"__ratchet.begin({seed})")
+            browser.pass_time(0)
+            observation = self._observe(browser)
         except WorldError:
             self.close()
             raise
@@ -88,6 +89,15 @@ class MiniWoB:
             self._browser.close()
             self._browser = None
 
+    def _browser_for(self, root: Path, page: str) -> Browser:
+        """The browser that shows a page: the present one, or a new one where it is none or of another kind."""
+        kind = FlightBrowser if page.startswith(_FLIGHT) else Browser
+        browser = self._browser
+        if browser is None or type(browser) is not kind:
+            self.close()
+            browser = self._browser = kind(root, [_SCRIPT])
+        return browser
+
     def _observe(self, browser: Browser) -> Observation:
         seen: dict[str, Any] = browser.evaluate("__ratchet.look()")
         self._ended = bool(seen["done"])
@@ -107,6 +117,11 @@ def _perform(browser: Browser, action: Action) -> None:
     elif action.kind is Kind.SCROLL:
         browser.scroll(-1 if action.text == "up" else 1)
     browser.pass_time(WAIT_MS if action.kind is Kind.WAIT else ACTION_MS)
+
+
+def _file(page: str) -> str:
+    """Where a page lies in the package's folder of pages."""
+    return f"flight/{page.removeprefix(_FLIGHT)}/wrapper.html" if page.startswith(_FLIGHT) else f"miniwob/{page}.html"
 
 
 def _pages() -> Path:

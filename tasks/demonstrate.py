@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from environments.oracles import next_action
+from environments.oracles import next_action, pages
 from environments.registry import load_goals, open_world
 from environments.types import Action, End, Episode, Goal, Instance, Kind, Step, World
 from tasks.errors import RatchetError
@@ -18,8 +18,8 @@ from tasks.reward_data import reward_rows
 
 
 def run(params: Params) -> None:
-    """Demonstrate every goal. Writes ``data/seed/demonstrations`` (trajectories, agent and reward rows)."""
-    goals = load_goals(Path(params.goals)).values()
+    """Demonstrate each goal that has an oracle. Writes ``data/seed/demonstrations``: trajectories and rows."""
+    goals = [goal for goal in load_goals(Path(params.goals)).values() if goal.page in pages()]
     progress = Progress("demonstrate", len(goals))
     trajectories: list[Trajectory] = []
     for world_path in sorted({goal.world for goal in goals}):

@@ -4,73 +4,88 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
 from functools import partial
 
 from environments.registry import open_world
 from environments.types import Candidate, End, Episode, Instance, Kind, Observation, Step, World, WorldError
-from models.prompts import context_at
+from models.prompts import Context, context_at
 from tasks.progress import log
 from tasks.search import Proposer
 
+MAX_BREAKS = 2  # of the world in one episode: one more, and it is recorded as crashed
 
-@dataclass
-class _Attempt:
-    """An episode under way in a world of its own."""
 
-    instance: Instance
-    world: World
-    instruction: str = ""
-    screen: Observation = field(default_factory=lambda: Observation(b"", ()))
-    steps: list[Step] = field(default_factory=list)
-    end: End | None = None
+class Attempt:
+    """An episode under way in a world of its own. Where the world breaks, it is entered again by reset and replay."""
+
+    def __init__(self, instance: Instance, world: World) -> None:
+        self.instance = instance
+        self.end: End | None = None
+        self.breaks = 0
+        self._world, self._entered = world, False
+        self._instruction, self._screen = "", Observation(b"", ())
+        self._steps: list[Step] = []
+        self._guarded(lambda: None)
+
+    @property
+    def context(self) -> Context:
+        """What the agent is to answer."""
+        return context_at(self._instruction, self._steps, self._screen)
+
+    def take(self, options: Sequence[Candidate]) -> None:
+        """Take the first of the agent's candidates; none of them ends the episode."""
+        if not options:
+            self.end = End.INVALID
+            return
+        self._guarded(partial(self._act, options))
+
+    def finish(self) -> tuple[Episode, bool]:
+        """The episode, and the world's verdict (False for a crash)."""
+        end = self.end or End.STEP_LIMIT
+        episode = Episode(self.instance, self._instruction, tuple(self._steps), self._screen, end)
+        return episode, end is not End.CRASHED and self._world.verdict()
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """Act in the world; where it breaks, come back and act again. Too many breaks are a crash."""
+        while self.end is None:
+            try:
+                if not self._entered:
+                    self._enter()
+                return act()
+            except WorldError as error:
+                log.warning("%s: the world broke: %s", self.instance.name, error)
+                self._entered = False
+                self.breaks += 1
+                self.end = End.CRASHED if self.breaks > MAX_BREAKS else None
+
+    def _enter(self) -> None:
+        """Come to the end of the steps so far."""
+        start = self._world.reset(self.instance.goal, self.instance.seed)
+        self._instruction, self._screen = start.instruction, start.observation
+        for step in self._steps:
+            self._screen = self._world.step(step.action)
+        self._entered = True
+
+    def _act(self, options: Sequence[Candidate]) -> None:
+        action = options[0].action
+        screen = self._world.step(action)
+        self._steps.append(Step(self._screen, action, tuple(options)))
+        self._screen = screen
+        if action.kind is Kind.COMPLETE:
+            self.end = End.COMPLETED
+        elif self._world.ended:
+            self.end = End.WORLD
+        elif len(self._steps) >= self.instance.goal.max_steps:
+            self.end = End.STEP_LIMIT
 
 
 def greedy(agent: Proposer, instances: Sequence[Instance]) -> list[tuple[Episode, bool]]:
     """One greedy episode of each instance, advanced together, with the world's verdict (False for a crash)."""
     with ExitStack() as stack:
         worlds = [stack.enter_context(closing(open_world(instance.goal.world))) for instance in instances]
-        attempts = [_Attempt(instance, world) for instance, world in zip(instances, worlds, strict=True)]
-        for attempt in attempts:
-            _guarded(attempt, partial(_begin, attempt))
+        attempts = [Attempt(instance, world) for instance, world in zip(instances, worlds, strict=True)]
         while going := [attempt for attempt in attempts if attempt.end is None]:
-            contexts = [context_at(item.instruction, item.steps, item.screen) for item in going]
-            for attempt, options in zip(going, agent.propose(contexts, 1, 0.0), strict=True):
-                _guarded(attempt, partial(_take, attempt, options))
-        return [_finish(attempt) for attempt in attempts]
-
-
-def _guarded(attempt: _Attempt, act: Callable[[], None]) -> None:
-    """A world that breaks ends its own episode, not the others."""
-    try:
-        act()
-    except WorldError as error:
-        log.warning("%s: the world broke: %s", attempt.instance.name, error)
-        attempt.end = End.CRASHED
-
-
-def _begin(attempt: _Attempt) -> None:
-    start = attempt.world.reset(attempt.instance.goal, attempt.instance.seed)
-    attempt.instruction, attempt.screen = start.instruction, start.observation
-
-
-def _take(attempt: _Attempt, options: Sequence[Candidate]) -> None:
-    if not options:
-        attempt.end = End.INVALID
-        return
-    action = options[0].action
-    screen = attempt.world.step(action)
-    attempt.steps.append(Step(attempt.screen, action, tuple(options)))
-    attempt.screen = screen
-    if action.kind is Kind.COMPLETE:
-        attempt.end = End.COMPLETED
-    elif attempt.world.ended:
-        attempt.end = End.WORLD
-    elif len(attempt.steps) >= attempt.instance.goal.max_steps:
-        attempt.end = End.STEP_LIMIT
-
-
-def _finish(attempt: _Attempt) -> tuple[Episode, bool]:
-    end = attempt.end or End.STEP_LIMIT
-    episode = Episode(attempt.instance, attempt.instruction, tuple(attempt.steps), attempt.screen, end)
-    return episode, end is not End.CRASHED and attempt.world.verdict()
+            proposed = agent.propose([attempt.context for attempt in going], 1, 0.0)
+            for attempt, options in zip(going, proposed, strict=True):
+                attempt.take(options)
+        return [attempt.finish() for attempt in attempts]

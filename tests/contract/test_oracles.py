@@ -11,9 +11,11 @@ from environments import oracles
 from environments.registry import load_goals, open_world
 from environments.types import Action, Goal, Kind, Observation, World
 
-GOALS = load_goals(Path(__file__).parents[2] / "data" / "goals")
-SEEDS = range(10)
-AT_LEAST = 9  # of them: a page may hide its target behind another element
+GOALS = {
+    name: goal
+    for name, goal in load_goals(Path(__file__).parents[2] / "data" / "goals").items()
+    if goal.page in oracles.pages()
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +37,26 @@ def _solve(world: World, goal: Goal, seed: int) -> Action | None:
 
 @pytest.mark.parametrize("goal", GOALS.values(), ids=GOALS)
 def test_the_oracle_reaches_the_goal_and_then_says_complete(world: World, goal: Goal) -> None:
-    last_words = [_solve(world, goal, seed) for seed in SEEDS]
+    _check(world, goal, range(2), 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goal", GOALS.values(), ids=GOALS)
+def test_the_oracle_reaches_the_goal_nearly_always(world: World, goal: Goal) -> None:
+    _check(world, goal, range(10), 9)
+
+
+def _check(world: World, goal: Goal, seeds: range, at_least: int) -> None:
+    """Not of every seed: a page may hide its target behind another element, or name two things the same."""
+    last_words = [_solve(world, goal, seed) for seed in seeds]
     solved = [words for words in last_words if words is not None]
-    assert len(solved) >= AT_LEAST
+    assert len(solved) >= at_least
     assert set(solved) == {Action(Kind.COMPLETE)}
+
+
+def test_sixty_pages_have_an_oracle() -> None:
+    assert len(oracles.pages()) >= 60
+    assert {goal.page for goal in GOALS.values()} == oracles.pages()
 
 
 def test_at_least_six_goals_need_several_actions() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 
 from environments import oracles
 from environments.miniwob import MiniWoB
@@ -33,10 +36,27 @@ def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
     assert set(load_goals(tmp_path)) == {"a", "b"}
 
 
-def test_the_goals_of_this_repository_have_oracles_and_several_tiers() -> None:
+def test_the_goals_of_this_repository_have_several_tiers_and_each_oracle_is_of_use() -> None:
     goals = load_goals(GOALS).values()
-    assert {goal.page for goal in goals} == oracles.pages()
+    assert {goal.page for goal in goals} >= oracles.pages()
     assert {goal.tier for goal in goals} == {1, 2, 3, 4}
+
+
+def _registered() -> set[str]:
+    """The pages of the package, read from its source: to import it would load Gymnasium and a browser driver."""
+    spec = find_spec("miniwob")
+    assert spec is not None
+    assert spec.origin is not None
+    source = Path(spec.origin).with_name("registration.py").read_text(encoding="utf-8")
+    return set(re.findall(r'id="miniwob/(.+)-v1"', source))
+
+
+def test_every_page_of_the_package_is_a_goal_or_excluded_with_the_reason() -> None:
+    excluded = yaml.safe_load((GOALS / "excluded" / "miniwob.yaml").read_text(encoding="utf-8"))
+    pages = [goal.page for goal in load_goals(GOALS).values()]
+    assert len(_registered()) == 128
+    assert sorted([*pages, *excluded]) == sorted(_registered())
+    assert all(len(reason.split()) > 3 for reason in excluded.values())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,75 @@
+"""What sets MiniWoB++ apart: two kinds of screen, pictures that a hover shows, pages whose verdict cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from environments.chromium import VIEWPORT_PX
+from environments.flight import VIEWPORT_PX as FLIGHT_PX
+from environments.miniwob import MiniWoB
+from environments.types import Action, Element, Goal, Kind, Observation
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[MiniWoB]:
+    world = MiniWoB()
+    yield world
+    world.close()
+
+
+def _goal(page: str) -> Goal:
+    return Goal(page.lower(), "environments.miniwob:MiniWoB", page, 1, 9)
+
+
+def _size(seen: Observation) -> tuple[int, ...]:
+    return tuple(int.from_bytes(seen.screenshot[at : at + 4], "big") for at in (16, 20))
+
+
+def _find(seen: Observation, kind: str, text: str = "") -> list[Element]:
+    return [element for element in seen.elements if element.kind == kind and text in element.text]
+
+
+@pytest.mark.parametrize("site", ["AA", "Alaska", "Alaska-auto"])
+def test_an_airlines_site_opens_with_its_own_screen_and_offers_its_airports(world: MiniWoB, site: str) -> None:
+    assert _size(world.reset(_goal("click-test"), 0).observation) == VIEWPORT_PX
+    seen = world.reset(_goal(f"flight.{site}"), 0).observation
+    assert _size(seen) == FLIGHT_PX
+    world.step(Action.click(_find(seen, "textbox")[1]))
+    seen = world.step(Action(Kind.TYPE, text="Boston"))
+    seen = world.step(Action(Kind.WAIT))
+    assert any("BOS" in element.text and "MA" in element.text for element in seen.elements)
+    assert _size(world.reset(_goal("click-test"), 0).observation) == VIEWPORT_PX
+
+
+def test_the_first_click_on_an_icon_that_changes_under_the_mouse_hits_it(world: MiniWoB) -> None:
+    seen = world.reset(_goal("social-media"), 1).observation
+    seen = world.step(Action.click(_find(seen, "image", "more")[0]))
+    assert "Share via DM" in {element.text for element in seen.elements}
+
+
+def test_form_sequence_2_takes_the_wrong_radio_button(world: MiniWoB) -> None:
+    start = world.reset(_goal("form-sequence-2"), 0)
+    nth, number, box = (start.instruction.split()[at] for at in (2, 9, 12))
+    wrong = int(nth[0]) % 3
+    seen = world.step(Action.click(_find(start.observation, "radio")[wrong]))
+    world.step(Action.click(_find(seen, "textbox")[int(box[0]) - 1]))
+    seen = world.step(Action(Kind.TYPE, text=number.strip('"')))
+    world.step(Action.click(_find(seen, "button", "Submit")[0]))
+    assert world.ended
+    assert world.verdict()
+
+
+def test_circle_center_pays_no_click_in_full(world: MiniWoB) -> None:
+    seen = world.reset(_goal("circle-center"), 0).observation
+    [circle] = _find(seen, "image")
+    x, y = circle.point
+    for shift_x in (-1, 0, 1):
+        for shift_y in (-1, 0, 1):
+            world.reset(_goal("circle-center"), 0)
+            near = Element("image", circle.text, (x + shift_x, y + shift_y, 0, 0))
+            seen = world.step(Action.click(near))
+            world.step(Action.click(_find(seen, "button", "Submit")[0]))
+            assert world.ended
+            assert not world.verdict()
