@@ -23,7 +23,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from PIL import Image
 
-EPISODE_STEPS = 10
 EVALUATIONS = {"pressS": "is it a scrollbar", "advanc": "page time", "look()": "elements, reward, done"}
 PAGE_PX = (160, 210)
 BELOW_PX = 50  # the instruction stands above
@@ -31,6 +30,8 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Contender(Protocol):
+    EPISODE_STEPS: int
+
     def open(self, page: str) -> None: ...
     def reset(self, seed: int) -> None: ...
     def step(self, x: int, y: int) -> bool: ...
@@ -47,6 +48,8 @@ def pixels(png: bytes) -> np.ndarray:
 
 
 class Ours:
+    EPISODE_STEPS = 10
+
     def __init__(self) -> None:
         from environments.miniwob import MiniWoB
 
@@ -55,7 +58,7 @@ class Ours:
     def open(self, page: str) -> None:
         from environments.types import Goal
 
-        self.goal = Goal(page, "", page, 1, EPISODE_STEPS)
+        self.goal = Goal(page, "", page, 1, self.EPISODE_STEPS)
 
     def reset(self, seed: int) -> None:
         pixels(self.world.reset(self.goal, page_seed(seed)).observation.screenshot)
@@ -71,7 +74,9 @@ class Ours:
 
 
 class Bare(Ours):
-    """The least that a step can be on our browser: one frame and its PNG."""
+    """The least that a step can be on our browser: one frame and its PNG, again and again."""
+
+    EPISODE_STEPS = 10_000
 
     def step(self, x: int, y: int) -> bool:  # noqa: ARG002
         self.world._browser.screenshot()
@@ -126,6 +131,8 @@ class Parts(Ours):
 class Stock:
     """MiniWoB++ as its package drives it: Selenium and chromedriver. Each page has a browser of its own."""
 
+    EPISODE_STEPS = 10
+
     def __init__(self) -> None:
         self.env: Any = None
 
@@ -154,6 +161,7 @@ class Stock:
 class BrowserGym:
     """BrowserGym as it comes: with half a second before it looks, and a tenth before each command."""
 
+    EPISODE_STEPS = 10
     OPTIONS: ClassVar[dict[str, float]] = {}
     ZOOM = 1.5
 
@@ -246,7 +254,7 @@ def play(contender: Contender, draw: random.Random, seconds: float) -> dict[str,
         with metered(sums, "reset"):
             contender.reset(draw.randrange(1 << 31))
         with metered(sums, "step"):
-            for _ in range(EPISODE_STEPS):
+            for _ in range(contender.EPISODE_STEPS):
                 x, y = draw.randrange(PAGE_PX[0]), draw.randrange(BELOW_PX, PAGE_PX[1])
                 over = contender.step(x, y)
                 sums["steps"] += 1

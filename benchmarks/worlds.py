@@ -187,6 +187,7 @@ def ratios(answers: dict[Turn, list[list[Answer]]]) -> dict[str, float]:
         "step_over_browsergym": over(stepping, ours, gym),
         "step_over_browsergym_without_delays": over(stepping, ours, at_once),
         "share_of_bare_loop": over(stepping, ours, ("bare", 1)),
+        "share_of_bare_loop_by_cpu": over(cpu, ("bare", 1), ours),
         "step_cpu_over_stock_miniwob": over(cpu, stock, ours),
         "step_cpu_over_browsergym": over(cpu, gym, ours),
         "reset_over_stock_miniwob": over(reset, stock, ours),

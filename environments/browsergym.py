@@ -253,23 +253,31 @@ class _Worker:
     def __init__(self, python: Path) -> None:
         self._home = tempfile.TemporaryDirectory(prefix="ratchet-browsergym-", ignore_cleanup_errors=True)
         self._log = Path(self._home.name) / "log.txt"
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [python, "-I", _WORKER],  # -I: this folder has a types.py, which must not hide Python's own
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                bufsize=0,
-                env=os.environ | {"TMPDIR": self._home.name},
-                start_new_session=True,
-            )
+        self._process = self._start(python)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
         self._buffer = b""
+
+    def _start(self, python: Path) -> subprocess.Popen[bytes]:
+        with self._log.open("wb") as log:
+            try:
+                return subprocess.Popen(
+                    [python, "-I", _WORKER],  # -I: this folder has a types.py, which must not hide Python's own
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    bufsize=0,
+                    env=os.environ | {"TMPDIR": self._home.name},
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise WorldError(f"{python}: could not be started: {error}") from error
 
     def ask(self, **request: object) -> dict[str, Any]:
         """Send a request and wait for its answer. Raises WorldError when there is none, or it is an error."""
-        assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._requests.write(json.dumps(request).encode() + b"\n")
         except BrokenPipeError as error:
             raise self._died() from error
         answer: dict[str, Any] = json.loads(self._line(time.monotonic() + _TIMEOUT_S))
@@ -279,24 +287,21 @@ class _Worker:
 
     def close(self) -> None:
         """Kill the process, whose browsers end with it, and remove its files."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         with suppress(ProcessLookupError):  # it may have died by itself
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._process.stdin.close()
-        self._process.stdout.close()
+        self._requests.close()
+        self._answers.close()
         self._home.cleanup()
 
     def _line(self, deadline: float) -> bytes:
-        assert self._process.stdout is not None
         poller = select.poll()
-        poller.register(self._process.stdout, select.POLLIN)
+        poller.register(self._answers, select.POLLIN)
         while b"\n" not in self._buffer:
             left_s = deadline - time.monotonic()
             if left_s <= 0 or not poller.poll(left_s * 1000):
                 raise WorldError(f"BrowserGym (process {self._process.pid}) gave no answer within {_TIMEOUT_S:g} s")
-            chunk = self._process.stdout.read(_CHUNK)
+            chunk = self._answers.read(_CHUNK)
             if not chunk:
                 raise self._died()
             self._buffer += chunk
