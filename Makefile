@@ -1,5 +1,5 @@
 # `make round` and `make test` set up what they need. Everything made here lies under .venv and .ratchet.
-.PHONY: help setup browser round rounds test test-slow check hooks lock clean
+.PHONY: help setup browser round rounds test test-slow check hooks browsergym test-browsergym peers lock clean
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -45,6 +45,17 @@ check: $(READY) ## Lint, types, layers
 
 hooks: $(READY) ## Run the checks before each commit
 	@$(BIN)/pre-commit install
+
+browsergym: browser .ratchet/browsergym/.ready ## BrowserGym, in an environment of its own
+
+.ratchet/browsergym/.ready: infra/browsergym.sh $(READY)
+	@PYTHON=$(PYTHON) sh infra/browsergym.sh
+
+test-browsergym: setup browsergym ## BrowserGym environments as worlds
+	@$(BIN)/pytest -m browsergym
+
+peers: browsergym ## What `python -m benchmarks.worlds` compares with
+	@command -v chromedriver >/dev/null || apt-get install -y -qq chromium chromium-driver >/dev/null
 
 lock: $(READY) ## Resolve pyproject.toml into requirements.lock
 	@$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --no-emit-index-url --no-emit-find-links --no-header \
