@@ -94,7 +94,7 @@ class Pipe:
         return result
 
     def wait(self, until: Callable[[], bool]) -> None:
-        """Take in messages until ``until()`` holds."""
+        """Take in messages until ``until()`` holds, at most ``timeout_s``."""
         deadline = time.monotonic() + self.timeout_s
         while not until():
             self._read(deadline)
@@ -150,9 +150,13 @@ class Pipe:
             )
 
     def _died(self) -> WorldError:
-        lines = self._log.read_text(errors="replace").split("\n") if self._log.exists() else []
-        said = next((line for line in reversed(lines) if line.strip()), "it said nothing")
-        return WorldError(f"the browser (process {self.pid}) died; its last words: {said[:300]}")
+        return WorldError(f"the browser (process {self.pid}) died; its last words: {last_words(self._log)}")
+
+
+def last_words(log: Path) -> str:
+    """The last line of a process's log that says something."""
+    lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")[:300]
 
 
 def _pipe() -> tuple[int, int]:
