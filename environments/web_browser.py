@@ -72,13 +72,14 @@ class WebBrowser(Browser):
             self._call("Network.setCookie", name=name, value=value, url=ORIGIN)
 
     def open(self, url_path: str) -> None:
-        """Load a page by its path, as a person who enters its address would. The mouse goes to 0,0."""
+        """Load a page by its path and let it set itself up. The mouse goes to 0,0."""
         super().open(url_path.lstrip("/"))
+        self.pass_time(ACTION_MS)
 
     def login(self, fields: Mapping[str, str]) -> None:
         """Fill in fields by their CSS selectors, and send the form of the last one."""
         self.evaluate(f"__ratchet.login({json.dumps(fields)})")
-        self.pass_time(0)
+        self.pass_time(ACTION_MS)
 
     def perform(self, action: Action) -> None:
         """Act, and let the page's time pass that the action takes."""
@@ -111,20 +112,20 @@ class WebBrowser(Browser):
         Raises:
             WorldError: when the page cannot be reached, or keeps loading.
         """
-        self._settle()
         for _ in range(0, ms, SLICE_MS):
+            self._settle("__ratchet.nextTask()")
             self.evaluate(f"__ratchet.advance({SLICE_MS})")
-            self._settle()
+        self._settle("__ratchet.settle()")
 
-    def _settle(self) -> None:
-        """Wait until no request and no document is on its way, and pictures and layout are done."""
+    def _settle(self, last: str) -> None:
+        """Wait until no request and no document is on its way, also after the JavaScript that is given."""
         for turn in range(_ROUNDS):
             self._live_pipe.wait(self._loaded)
             if self._traffic.failed:
                 raise WorldError(f"{self._traffic.failed}: the page did not load; does the server still run?")
             begun = self._traffic.begun
             try:
-                self.evaluate("__ratchet.settle()")
+                self.evaluate(last)
             except Refused:  # the document has gone, and another is on its way
                 continue
             self._frame()

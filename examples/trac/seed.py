@@ -55,6 +55,8 @@ for number, (summary, kind, priority, component, description) in enumerate(TICKE
 page = WikiPage(env, "WateringPlan")
 page.text = "= Watering plan =\n\n * Tomatoes: every morning\n * Herbs: every second day\n * Cactus: once a month\n"
 page.save("ben", "", BEGIN)
+env.config.set("header_logo", "src", "")
+env.config.save()
 PermissionSystem(env).grant_permission("ann", "TICKET_ADMIN")
 with env.db_transaction as db:
     db("INSERT INTO auth_cookie (cookie, name, ipnr, time) VALUES (%s, 'ann', '', 0)", (SESSION,))
