@@ -33,10 +33,12 @@
   addEventListener('mouseup', () => nextTask().then(endTap), true);
 
   // There are no other tabs: what would open one opens here.
-  const NEW = 'a[target], area[target], form[target]';
+  const LEADS = 'a[target], area[target], form[target]';
+  const HERE = /^_(self|top|parent)$/i;
   const stay = (event) => {
-    const node = event.composedPath().find((each) => each instanceof Element && each.matches(NEW));
-    if (node !== undefined && window.frames[node.target] === undefined) node.removeAttribute('target');
+    const node = event.composedPath().find((each) => each instanceof Element && each.matches(LEADS));
+    const target = node?.getAttribute('target');
+    if (target && !HERE.test(target) && window.frames[target] === undefined) node.removeAttribute('target');
   };
   addEventListener('click', stay, true);
   addEventListener('submit', stay, true);

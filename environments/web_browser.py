@@ -120,7 +120,7 @@ class WebBrowser(Browser):
     def _settle(self, last: str) -> None:
         """Wait until no request and no document is on its way, also after the JavaScript that is given."""
         for turn in range(_ROUNDS):
-            self._live_pipe.wait(self._loaded)
+            self._live_pipe.wait(self._loaded, "the page's requests to the server")
             if self._traffic.failed:
                 raise WorldError(f"{self._traffic.failed}: the page did not load; does the server still run?")
             begun = self._traffic.begun

@@ -1,6 +1,6 @@
 """Trac's own server with a clock that its database sets, so that the same actions give the same pages.
 
-It is the time that pages have, or a second after the last change to a ticket: Trac keeps one change of a ticket a moment.
+It is the time that pages have, or a second after the last change of a ticket: Trac keeps one change for each moment.
 """
 
 from __future__ import annotations

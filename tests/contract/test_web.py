@@ -19,7 +19,7 @@ import yaml
 
 from environments.registry import load_goals, open_world
 from environments.types import COMPLETE, Action, EpisodeOver, Goal, Kind, Observation, World, WorldError
-from environments.web import WebApp
+from environments.web import LONGEST_TEXT, MOST_ELEMENTS, WebApp
 
 SEED = 3
 WAIT = Action(Kind.WAIT)
@@ -216,6 +216,33 @@ def test_nothing_else_on_the_machine_is_reached(folder: Path, world: World) -> N
         assert select.select([other], [], [], 0)[0] == []
 
 
+def test_a_host_that_is_named_is_reached(folder: Path, fresh_world: World) -> None:
+    fresh_world.reset(_goal(folder, "hosts", hosts=["localhost"]), SEED)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        _run(fresh_world, f"fetch('http://localhost:{other.getsockname()[1]}/', {{ mode: 'no-cors' }}); 0")
+        assert select.select([other], [], [], 10.0)[0] == [other]
+
+
+@pytest.mark.parametrize(
+    "script", ["fetch('/api/notes?slow=60')", "(function again() { fetch('/api/notes').then(again); })()"]
+)
+def test_a_page_that_waits_for_ever_breaks_the_episode(fresh_world: WebApp, goal: Goal, script: str) -> None:
+    fresh_world.reset(goal, SEED)
+    assert fresh_world._running is not None
+    fresh_world._running.browser._live_pipe.timeout_s = 1.0
+    _run(fresh_world, f"{script}; 0")
+    with pytest.raises(WorldError, match=r"gave no answer to the page's requests to the server within 1 s"):
+        fresh_world.step(WAIT)
+    assert fresh_world.ended
+
+
+def test_long_texts_and_full_screens_are_cut(folder: Path, world: World) -> None:
+    seen = world.reset(_goal(folder, "large", path="/large"), SEED).observation
+    assert len(seen.elements) == MOST_ELEMENTS
+    assert {element.text for element in seen.elements if element.kind == "link"} == {str(n) for n in range(120)}
+    assert max(len(element.text) for element in seen.elements) == LONGEST_TEXT
+
+
 def test_a_phone_has_touch_and_its_own_width(folder: Path, fresh_world: World) -> None:
     goal = _goal(folder, "phone", viewport=[360, 640], phone=True, path="/")
     start = fresh_world.reset(goal, SEED)
@@ -298,10 +325,11 @@ def test_what_cannot_be_done_is_named(
 
 
 def test_the_server_and_what_it_started_end_with_their_process(folder: Path) -> None:
-    port = "import sys; from environments.web import WebApp; from environments.registry import load_goals\n"
-    script = port + (
-        "world = WebApp(); goal = load_goals(__import__('pathlib').Path(sys.argv[1]))['add-note']\n"
-        "world.reset(goal, 0); print(world._running.server.port, flush=True); sys.stdin.read()"
+    script = (
+        "import sys; from pathlib import Path; from environments.web import WebApp\n"
+        "from environments.registry import load_goals\n"
+        "world = WebApp(); world.reset(load_goals(Path(sys.argv[1]))['add-note'], 0)\n"
+        "print(world._running.server.port, flush=True); sys.stdin.read()"
     )
     goal = _goal(folder, "shell", start=f"sh -c '{sys.executable} server.py {{port}} {{data}}/notes.db; true'")
     command = [sys.executable, "-c", script, goal.page.partition("#")[0]]
