@@ -12,7 +12,7 @@ from environments.chromium import Screen
 from environments.registry import GoalError, load_web_file
 from environments.types import Action, Element, EpisodeOver, Goal, Kind, Observation, Start, WorldError
 from environments.web_browser import WebBrowser
-from environments.web_file import PageCheck, Value, WebFile, WebGoal, fill
+from environments.web_file import PageCheck, Value, WebFile, WebGoal, fill, fill_path
 from environments.web_hooks import Hooks
 from environments.web_server import Server
 
@@ -50,7 +50,7 @@ class _Running:
         if self.app.login is not None:
             self.browser.open(self.app.login.path)
             self.browser.login(self.app.login.fill)
-        self.browser.open(fill(goal.path, values))
+        self.browser.open(fill_path(goal.path, values))
 
     def close(self) -> None:
         """End the browser and the server."""

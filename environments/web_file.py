@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from string import Formatter
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
@@ -182,6 +183,11 @@ def fill(template: Any, values: Values) -> Any:
     if isinstance(template, dict):
         return {key: fill(item, values) for key, item in template.items()}
     return template
+
+
+def fill_path(template: str, values: Values) -> str:
+    """A path with its ``{name}``s replaced by percent-encoded values."""
+    return template.format_map({name: quote(str(value), safe="") for name, value in values.items()})
 
 
 def require(template: Any, known: Iterable[str], what: str) -> None:

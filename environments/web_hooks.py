@@ -7,15 +7,13 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
-import urllib.error
-import urllib.request
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from environments.types import WorldError
-from environments.web_file import App, Command, Hook, Rest, RestCheck, Restore, Sql, SqlCheck, Values, fill
-from environments.web_server import HOST, Server
+from environments.web_file import App, Command, Hook, Rest, RestCheck, Restore, Sql, SqlCheck, Values, fill, fill_path
+from environments.web_server import Server, ask
 
 TIMEOUT_S = 60
 _SQLITE = b"SQLite format 3\0"
@@ -68,11 +66,11 @@ class Hooks:
 
     def _request(self, hook: Rest, values: Values) -> bytes:
         body = None if hook.body is None else json.dumps(fill(hook.body, values)).encode()
-        headers = {"Host": HOST, "Content-Type": "application/json"} | fill(hook.headers, values)
-        url = f"http://127.0.0.1:{self._server.port}{fill(hook.rest, values)}"
-        request = urllib.request.Request(url, data=body, headers=headers, method=hook.method)
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
-            return bytes(answer.read())
+        headers = {"Content-Type": "application/json"} | fill(hook.headers, values)
+        status, answer = ask(self._server.port, fill_path(hook.rest, values), hook.method, body, headers)
+        if status >= 400:
+            raise OSError(f"status {status}")
+        return answer
 
     def _command(self, hook: Command, values: Values) -> None:
         words = [fill(word, {**values, **self._server.places}) for word in shlex.split(hook.command)]

@@ -11,10 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from environments.cdp import last_words
@@ -22,7 +21,7 @@ from environments.types import WorldError
 from environments.web_file import App, fill
 
 HOST = "app.localhost"  # what pages and the server see, whatever the port: it stands in links and cookies
-LOOK_EVERY_S, ANSWER_S = 0.05, 30
+LOOK_EVERY_S, ANSWER_S = 0.05, 60
 _KEEPER = Path(__file__).with_name("keeper.py")
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")
 
@@ -128,15 +127,30 @@ class Server:
         self._process = None
 
 
-def _answers(port: int, path: str) -> bool:
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Host": HOST})
+def ask(
+    port: int, path: str, method: str = "GET", body: bytes | None = None, headers: Mapping[str, str] | None = None
+) -> tuple[int, bytes]:
+    """A request to the server at a port: status and body of its answer. A redirection is not followed.
+
+    Raises:
+        OSError: when it does not answer within :data:`ANSWER_S`, or not in HTTP.
+    """
+    connection = HTTPConnection("127.0.0.1", port, timeout=ANSWER_S)
     try:
-        urllib.request.urlopen(request, timeout=ANSWER_S).close()
-    except urllib.error.HTTPError as error:
-        return error.code < 500
+        connection.request(method, path, body, {"Host": HOST, **(headers or {})})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    except HTTPException as error:
+        raise OSError(f"{method} {path}: {error!r}") from error
+    finally:
+        connection.close()
+
+
+def _answers(port: int, path: str) -> bool:
+    try:
+        return ask(port, path)[0] < 500
     except OSError:
         return False
-    return True
 
 
 def _free_port() -> tuple[int, socket.socket]:

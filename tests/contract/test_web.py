@@ -312,7 +312,7 @@ def test_a_goal_or_file_that_is_not_there_is_named(fresh_world: World, goal: Goa
         ({"data": "nowhere"}, "app.data=.*/nowhere: the folder cannot be copied"),
         ({"setup": [{"sql": "INSERT INTO nowhere VALUES (1)"}]}, "hook .*no such table: nowhere"),
         ({"setup": [{"command": "sh -c 'echo sorry; exit 3'"}]}, "hook .*exit status 3: sorry"),
-        ({"setup": [{"rest": "/nothing"}]}, "hook .*HTTP Error 404"),
+        ({"setup": [{"rest": "/nothing"}]}, "hook .*status 404"),
         ({"reset": [{"restore": "other.db"}]}, "hook .*No such file"),
         ({"login": {"path": "/login", "fill": {"#none": "x"}}}, "no field #none"),
     ],

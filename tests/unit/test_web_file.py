@@ -10,6 +10,7 @@ import yaml
 
 from environments.registry import GoalError, load_goals, load_web_file
 from environments.types import Goal
+from environments.web_file import fill, fill_path
 
 GOOD: dict[str, Any] = {
     "app": {"start": "serve --port {port} {data}", "data": "data", "database": "app.db", "viewport": [800, 600]},
@@ -48,6 +49,12 @@ def test_the_seed_chooses_the_values(tmp_path: Path) -> None:
     assert {(values["item"], values["title"]) for values in chosen} == {
         (item, title) for item in (1, 2, 3) for title in ("Ada", "Bob", "Cy")
     }
+
+
+def test_values_fill_texts_and_paths() -> None:
+    values = {"title": "a & b/c?", "n": 3}
+    assert fill({"say": ["{title} {n}", 7]}, values) == {"say": ["a & b/c? 3", 7]}
+    assert fill_path("/find?q={title}&n={n}", values) == "/find?q=a%20%26%20b%2Fc%3F&n=3"
 
 
 @pytest.mark.parametrize(
