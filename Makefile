@@ -1,10 +1,11 @@
 # `make round` and `make test` set up what they need. Everything made here lies under .venv and .ratchet.
-.PHONY: help setup browser round rounds test test-slow check hooks browsergym test-browsergym peers lock clean
+.PHONY: help setup browser round rounds test test-slow check hooks browsergym test-browsergym peers lock clean test-apps example-app
 
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+APP := .ratchet/example-app
 # uv reads no pip configuration: a folder of wheels that pip knows is handed on.
 export UV_FIND_LINKS ?= $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -39,6 +40,19 @@ test: setup ## The default tests
 
 test-slow: setup ## Whole rounds: kill and resume, reproduce from a clone
 	@$(BIN)/pytest -m slow
+
+test-apps: setup example-app ## The example web application, judged by its own database
+	@$(BIN)/pytest -m apps
+
+example-app: $(APP)/.ready ## Trac, the example web application, and its data
+
+$(APP)/.ready: examples/trac/requirements.txt examples/trac/seed.py
+	@echo "example-app: installing Trac into $(APP)"
+	@rm -rf $(APP) && $(PYTHON) -m venv $(APP)
+	@$(APP)/bin/pip install -qq --disable-pip-version-check -r examples/trac/requirements.txt
+	@$(APP)/bin/trac-admin $(APP)/project initenv Greenhouse sqlite:db/trac.db >/dev/null
+	@$(APP)/bin/python examples/trac/seed.py $(APP)/project
+	@touch $(APP)/.ready
 
 check: $(READY) ## Lint, types, layers
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports

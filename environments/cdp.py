@@ -93,11 +93,11 @@ class Pipe:
         result: dict[str, Any] = answer["result"]
         return result
 
-    def wait(self, until: Callable[[], bool]) -> None:
-        """Take in messages until ``until()`` holds."""
+    def wait(self, until: Callable[[], bool], what: str = "what it was told") -> None:
+        """Take in messages until ``until()`` holds, at most ``timeout_s``; ``what`` is waited for, in words."""
         deadline = time.monotonic() + self.timeout_s
         while not until():
-            self._read(deadline)
+            self._read(deadline, what)
 
     def close(self) -> None:
         """Kill the process and reap it. A second call has no effect."""
@@ -124,8 +124,8 @@ class Pipe:
             except BrokenPipeError as error:
                 raise self._died() from error
 
-    def _read(self, deadline: float) -> None:
-        self._await_descriptor(select.POLLIN, self._in, deadline)
+    def _read(self, deadline: float, what: str) -> None:
+        self._await_descriptor(select.POLLIN, self._in, deadline, what)
         chunk = os.read(self._in, _CHUNK)
         if not chunk:
             raise self._died()
@@ -139,20 +139,24 @@ class Pipe:
         elif message["id"] in self._asked:
             self._replies[message["id"]] = message
 
-    def _await_descriptor(self, event: int, descriptor: int, deadline: float) -> None:
+    def _await_descriptor(self, event: int, descriptor: int, deadline: float, what: str = "") -> None:
         poller = select.poll()
         poller.register(descriptor, event)
         left_s = deadline - time.monotonic()
         if left_s <= 0 or not poller.poll(left_s * 1000):
-            waiting = ", ".join(self._asked.values()) or "what it was told"
+            waiting = ", ".join(self._asked.values()) or what
             raise WorldError(
                 f"the browser (process {self.pid}) gave no answer to {waiting} within {self.timeout_s:g} s"
             )
 
     def _died(self) -> WorldError:
-        lines = self._log.read_text(errors="replace").split("\n") if self._log.exists() else []
-        said = next((line for line in reversed(lines) if line.strip()), "it said nothing")
-        return WorldError(f"the browser (process {self.pid}) died; its last words: {said[:300]}")
+        return WorldError(f"the browser (process {self.pid}) died; its last words: {last_words(self._log)}")
+
+
+def last_words(log: Path) -> str:
+    """The last line of a process's log that says something."""
+    lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")[:300]
 
 
 def _pipe() -> tuple[int, int]:

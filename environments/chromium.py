@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from environments.keys import key_event
 from environments.types import WorldError
 
 VIEWPORT_PX = (160, 210)
+NO_HOST = "MAP * ~NOTFOUND"  # not even an address written in digits
 ACTION_MS = 400  # of the page's time, that an action takes
 WAIT_MS = 1000  # of the page's time, that a wait takes
 TIMEOUT_S = 10.0  # for one answer of the browser: a hung one is given up after this
@@ -35,9 +37,8 @@ _SCRIPTS = ("clock.js", "popups.js", "elements.js")
 _FLAGS = (
     "--headless",
     "--remote-debugging-pipe",
-    "--no-sandbox",  # pages are local files, and containers rarely allow the sandbox
-    # Nothing is reached over the network.
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--no-sandbox",  # pages are local, and containers rarely allow the sandbox
+    # Nothing is reached over the network but what the resolver's rules name.
     "--no-proxy-server",
     "--disable-background-networking",
     "--disable-component-update",
@@ -72,6 +73,17 @@ _FRAMES_ON_COMMAND = (
 _FRAMES_AT_ONCE = ("--disable-frame-rate-limit",)  # else each screenshot waits for the screen's next refresh
 
 
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A viewport in CSS pixels, each a pixel of the screenshot."""
+
+    width: int
+    height: int
+
+
+MINIWOB_SCREEN = Screen(*VIEWPORT_PX)
+
+
 def find_browser() -> Path:
     """The Chromium to use: what RATCHET_CHROMIUM names, else the first known name on PATH.
 
@@ -93,24 +105,35 @@ def find_browser() -> Path:
 
 
 class Browser:
-    """One browser process with one page, which may load only files under ``root``.
+    """One browser process with one page, which may load only what lies under ``root``.
 
     Args:
-        root: the folder whose files the page may load; everything else is refused.
+        root: the folder whose files the page may load, or the URL that what it loads must begin with.
         scripts: JavaScript files that run in the page before its own, after the driver's.
         timeout_s: how long one answer of the browser may take, once it has started.
+        screen: the viewport.
+        hosts: Chromium's rules for what a host name leads to.
 
     Raises:
         WorldError: from every method, when the browser cannot start, has died, or gives no answer within
             ``timeout_s`` (:data:`START_TIMEOUT_S` at the start). Close it then, and make a new one.
     """
 
-    def __init__(self, root: Path, scripts: Sequence[Path] = (), timeout_s: float = TIMEOUT_S) -> None:
-        self._root = root.resolve().as_uri() + "/"
+    def __init__(
+        self,
+        root: Path | str,
+        scripts: Sequence[Path] = (),
+        timeout_s: float = TIMEOUT_S,
+        screen: Screen = MINIWOB_SCREEN,
+        hosts: str = NO_HOST,
+    ) -> None:
+        self._root = root.resolve().as_uri() + "/" if isinstance(root, Path) else root
+        self._screen, self._hosts = screen, hosts
         self._scripts = [Path(__file__).with_name(name) for name in _SCRIPTS] + list(scripts)
         self._home = tempfile.TemporaryDirectory(prefix="ratchet-chromium-", ignore_cleanup_errors=True)
         self._pipe: Pipe | None = None
         self._session: str | None = None
+        self._page = ""  # its target, which is also its main frame
         self._loading = False
         self._mouse = (0, 0)
         try:
@@ -219,31 +242,35 @@ class Browser:
     def _start(self, commands_frames: bool) -> None:
         home = Path(self._home.name)
         frames = _FRAMES_ON_COMMAND if commands_frames else _FRAMES_AT_ONCE
-        command = [str(find_browser()), *_FLAGS, *frames, f"--user-data-dir={home}"]
+        rules = f"--host-resolver-rules={self._hosts}"
+        command = [str(find_browser()), *_FLAGS, *frames, rules, f"--user-data-dir={home}"]
         environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         environment |= {"HOME": str(home), "TZ": "UTC", "LANG": "en_US.UTF-8"}
         self._pipe = Pipe(command, environment, home / "log.txt", self._on_event, START_TIMEOUT_S)
         self._commands_frames = commands_frames
         self._session = None
         self._session = self._attach()
+        self._prepare()
+        if commands_frames:
+            self._frame()
+
+    def _prepare(self) -> None:
+        """Set up the page: its viewport, its clock, and what it may reach."""
         source = "\n".join(path.read_text(encoding="utf-8") for path in self._scripts)
-        width, height = VIEWPORT_PX
-        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        screen = {"width": self._screen.width, "height": self._screen.height, "deviceScaleFactor": 1, "mobile": False}
         self._call("Page.enable")
         self._call("Inspector.enable")
         self._call("Fetch.enable", patterns=[{"urlPattern": "*"}])
         self._call("Emulation.setFocusEmulationEnabled", enabled=True)
         self._call("Emulation.setDeviceMetricsOverride", **screen)
         self._call("Page.addScriptToEvaluateOnNewDocument", source=source)
-        if commands_frames:
-            self._frame()
 
-    def _attach(self) -> str:
+    def _attach(self, **options: Any) -> str:
         """Make the page; returns its session."""
-        page: dict[str, Any] = {"enableBeginFrameControl": True} if self._commands_frames else {}
-        target = self._call("Target.createTarget", url="about:blank", **page)
-        attached = self._call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        session: str = attached["sessionId"]
+        if self._commands_frames:
+            options["enableBeginFrameControl"] = True
+        self._page = self._call("Target.createTarget", url="about:blank", **options)["targetId"]
+        session: str = self._call("Target.attachToTarget", targetId=self._page, flatten=True)["sessionId"]
         return session
 
     def _frame(self) -> None:

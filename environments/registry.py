@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from environments.types import Goal, World, WorldError
+from environments.web_file import WebFile
 
 _Word = Annotated[str, Field(min_length=1)]
+WEB_WORLD = "environments.web:WebApp"
 
 
 class GoalError(ValueError):
@@ -34,15 +36,14 @@ def load_goals(path: Path) -> dict[str, Goal]:
     """The goals of a YAML file, or of all ``*.yaml`` files of a folder, by id, in file order.
 
     Raises:
-        GoalError: in one line, when a file is no list of goals, or an id comes twice.
+        GoalError: in one line, when a file is neither a list of goals nor a web application, or an id comes twice.
     """
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
     if not files:
         raise GoalError(f"{path}: no goal file (*.yaml) in this folder")
     goals: dict[str, Goal] = {}
     for file in files:
-        for entry in _read(file):
-            goal = _goal(file, entry)
+        for goal in _goals(file):
             if goal.id in goals:
                 raise GoalError(f"{file}: goal {goal.id!r} comes twice; an id names one goal")
             goals[goal.id] = goal
@@ -64,23 +65,65 @@ def open_world(path: str) -> World:
     return world
 
 
-def _read(file: Path) -> list[object]:
+def load_web_file(path: Path) -> WebFile:
+    """The application and the goals of a file that describes one.
+
+    Raises:
+        GoalError: in one line, when it does not.
+    """
+    return _web_file(path, _read(path))
+
+
+def _goals(file: Path) -> list[Goal]:
+    content = _read(file)
+    if not isinstance(content, dict):
+        return [_goal(file, entry) for entry in content]
+    return [
+        Goal(goal.id, WEB_WORLD, f"{file}#{goal.id}", goal.tier, goal.max_steps)
+        for goal in _web_file(file, content).goals
+    ]
+
+
+def _read(file: Path) -> list[Any] | dict[str, Any]:
     try:
-        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise GoalError(f"{file}: the goal file cannot be read: {error.strerror}") from error
     except yaml.YAMLError as error:
         raise GoalError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(entries, list):
-        raise GoalError(f"{file}: a goal file is a list of goals, got {type(entries).__name__}")
-    return entries
+    if isinstance(content, list) or (isinstance(content, dict) and "app" in content):
+        return content
+    kind = type(content).__name__
+    raise GoalError(f"{file}: a goal file is a list of goals, got {kind}; that of a web application has app and goals")
 
 
 def _goal(file: Path, entry: object) -> Goal:
     try:
         return Goal(**_Entry.model_validate(entry).model_dump())
     except ValidationError as error:
-        first = error.errors()[0]
-        name = entry.get("id", "without an id") if isinstance(entry, dict) else "without an id"
-        where = ".".join(map(str, first["loc"])) or "goal"
-        raise GoalError(f"{file}: goal {name}: {where}={first['input']!r}: {first['msg']}") from error
+        raise GoalError(f"{file}: {_name(entry)}: {_first_wrong(error)}") from error
+
+
+def _web_file(file: Path, content: Any) -> WebFile:
+    try:
+        return WebFile.model_validate(content)
+    except ValidationError as error:
+        match error.errors()[0]["loc"]:
+            case ("goals", int(place), *_):
+                wrong = f"{_name(content['goals'][place])}: {_first_wrong(error, skipped=2)}"
+            case _:
+                wrong = _first_wrong(error)
+        raise GoalError(f"{file}: {wrong}") from error
+
+
+def _name(entry: object) -> str:
+    return f"goal {entry.get('id', 'without an id') if isinstance(entry, dict) else 'without an id'}"
+
+
+def _first_wrong(error: ValidationError, skipped: int = 0) -> str:
+    """Key, value and rule of the first thing that is wrong; ``skipped`` parts of the key say where it stands."""
+    first = error.errors()[0]
+    if first["type"] == "value_error":  # a rule over several keys: it names them
+        return str(first["ctx"]["error"])
+    where = ".".join(map(str, first["loc"][skipped:])) or "goal"
+    return f"{where}={first['input']!r}: {first['msg']}"

@@ -1,0 +1,61 @@
+// Web applications: everything opens in the one page, and what stands in `hide` is not shown.
+(() => {
+  const sheet = new CSSStyleSheet();
+  const TOUCH = '* { touch-action: manipulation; }'; // else a tap waits for a second one, by the real clock
+  sheet.replaceSync(TOUCH);
+  document.adoptedStyleSheets.push(sheet);
+  let hidden = 'script, style, noscript, template';
+
+  __ratchet.hide = (selectors) => {
+    if (selectors.length === 0) return;
+    sheet.replaceSync(`${TOUCH} ${selectors.join()} { display: none !important; }`);
+    hidden += `, ${selectors.join()}`;
+  };
+
+  __ratchet.look = () => __ratchet.elements(hidden);
+
+  // What the page has just begun is on its way after this: a form is sent by a task of its own.
+  const nextTask = __ratchet.nextTask = () => new Promise((done) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => done();
+    port2.postMessage(null);
+  });
+
+  // Also, the pictures are decoded.
+  __ratchet.settle = () => nextTask().then(__ratchet.ready);
+
+  // A tap is over with the mouse events that follow it, or with its touches where the page wants no more.
+  __ratchet.expectTap = () => {
+    __ratchet.tapped = new Promise((done) => { __ratchet.endTap = done; });
+  };
+  const endTap = () => window.top.__ratchet.endTap?.(); // the frames of the application are of its origin
+  addEventListener('touchend', (event) => nextTask().then(() => event.defaultPrevented && endTap()), true);
+  addEventListener('mouseup', () => nextTask().then(endTap), true);
+
+  // There are no other tabs: what would open one opens here.
+  const LEADS = 'a[target], area[target], form[target]';
+  const HERE = /^_(self|top|parent)$/i;
+  const stay = (event) => {
+    const node = event.composedPath().find((each) => each instanceof Element && each.matches(LEADS));
+    const target = node?.getAttribute('target');
+    if (target && !HERE.test(target) && window.frames[target] === undefined) node.removeAttribute('target');
+  };
+  addEventListener('click', stay, true);
+  addEventListener('submit', stay, true);
+  window.open = (url) => {
+    if (url) location.assign(url);
+    return null;
+  };
+
+  __ratchet.login = (fields) => {
+    let form = null;
+    for (const [selector, text] of Object.entries(fields)) {
+      const field = document.querySelector(selector);
+      if (field === null) throw new Error(`no field ${selector}`);
+      field.value = text;
+      form = field.form ?? form;
+    }
+    if (form === null) throw new Error('the fields are in no form');
+    form.requestSubmit();
+  };
+})();

@@ -1,0 +1,178 @@
+"""Any web application as a world, from a goal file alone: see `docs/your-own-web-app.md`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from environments.chromium import Screen
+from environments.registry import GoalError, load_web_file
+from environments.types import Action, Element, EpisodeOver, Goal, Kind, Observation, Start, WorldError
+from environments.web_browser import WebBrowser
+from environments.web_file import PageCheck, Value, WebFile, WebGoal, fill, fill_path
+from environments.web_hooks import Hooks
+from environments.web_server import Server
+
+LONGEST_TEXT = 80  # characters of an element's text
+MOST_ELEMENTS = 200  # on a screen
+
+
+class _Running:
+    """The application of one goal file: its server, its hooks and a browser."""
+
+    def __init__(self, path: Path, file: WebFile) -> None:
+        app = file.app
+        self.path, self.app = path, app
+        self.goals = {goal.id: goal for goal in file.goals}
+        self.server = Server(app, path.parent)
+        try:
+            self.hooks = Hooks(app, self.server)
+            screen = Screen(*app.viewport)
+            self.browser = WebBrowser(self.server.port, screen, app.hosts, app.hide, app.phone)
+        except BaseException:
+            self.server.close()
+            raise
+        self._fresh = True
+
+    def begin(self, goal: WebGoal, values: dict[str, Value]) -> None:
+        """Put the data back, set the goal up, and open its page in a new profile."""
+        if not self.app.reset and not self._fresh:
+            self.server.restart()
+        for hook in self.app.reset:
+            self.hooks.run(hook, {})
+        self._fresh = False
+        for hook in goal.setup:
+            self.hooks.run(hook, values)
+        self.browser.renew(self.app.cookies)
+        if self.app.login is not None:
+            self.browser.open(self.app.login.path)
+            self.browser.login(self.app.login.fill)
+        self.browser.open(fill_path(goal.path, values))
+
+    def close(self) -> None:
+        """End the browser and the server."""
+        self.browser.close()
+        self.server.close()
+
+
+class WebApp:
+    """A world of one web application at a time. ``Goal.page`` is ``path/of/the/file.yaml#goal-id``.
+
+    Server and browser start with the first reset, and are replaced by the next reset after either broke.
+    """
+
+    def __init__(self) -> None:
+        self._running: _Running | None = None
+        self._goal: WebGoal | None = None
+        self._values: dict[str, Value] = {}
+        self._last: Observation | None = None
+        self._ended = True
+
+    def reset(self, goal: Goal, seed: int) -> Start:
+        """Begin the episode of a goal instance.
+
+        Raises:
+            WorldError: when there is no such file or goal, a hook fails, or server or browser broke.
+        """
+        self._ended, self._last, self._goal = True, None, None
+        running, web_goal = self._open(goal)
+        self._values = web_goal.choose(seed)
+        with self._broken_is_closed():
+            running.begin(web_goal, self._values)
+            observation = self._observe(running)
+        self._goal, self._ended = web_goal, False
+        return Start(fill(web_goal.instruction, self._values), observation)
+
+    def step(self, action: Action) -> Observation:
+        """Act, let page and server settle, observe. ``complete`` changes nothing and ends the episode.
+
+        Raises:
+            EpisodeOver: when the episode has ended, or none has begun.
+            WorldError: when the browser or the server broke; the episode is over.
+        """
+        if self._ended or self._running is None or self._last is None:
+            raise EpisodeOver(f"{action}: the episode has ended or not begun; call reset first")
+        if action.kind is Kind.COMPLETE:
+            self._ended = True
+            return self._last
+        with self._broken_is_closed():
+            self._running.browser.perform(action)
+            return self._observe(self._running)
+
+    @property
+    def ended(self) -> bool:
+        """Whether ``complete`` was said; also before the first reset. An application never ends by itself."""
+        return self._ended
+
+    def verdict(self) -> bool:
+        """Whether the goal's check holds now; False once the world broke or was closed.
+
+        Raises:
+            EpisodeOver: before a reset.
+            WorldError: when the check cannot be made.
+        """
+        if self._goal is None:
+            raise EpisodeOver("no episode has begun: there is no verdict; call reset first")
+        if self._running is None:
+            return False
+        check = self._goal.success
+        if isinstance(check, PageCheck):
+            expression = f"(values => Boolean({check.page}))({json.dumps(self._values)})"
+            return bool(self._running.browser.evaluate(expression))
+        return self._running.hooks.holds(check, self._values)
+
+    def close(self) -> None:
+        """End browser, server and episode. A second call has no effect."""
+        self._ended = True
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+    def _open(self, goal: Goal) -> tuple[_Running, WebGoal]:
+        """The application of a goal, started where it does not run yet."""
+        name, _, goal_id = goal.page.rpartition("#")
+        path = Path(name)
+        if self._running is None or self._running.path != path:
+            self.close()
+            try:
+                file = load_web_file(path)
+            except GoalError as error:
+                raise WorldError(f"goal {goal.id}: page {goal.page!r}: {error}") from error
+            if goal_id in {each.id for each in file.goals}:
+                self._running = _Running(path, file)
+        if self._running is None or goal_id not in self._running.goals:
+            raise WorldError(f"goal {goal.id}: page {goal.page!r} is not one of the goals of {name}")
+        return self._running, self._running.goals[goal_id]
+
+    @contextmanager
+    def _broken_is_closed(self) -> Iterator[None]:
+        """Close everything when it broke; a server that has ended is named rather than what followed from it."""
+        try:
+            yield
+        except WorldError:
+            try:
+                if self._running is not None:
+                    self._running.server.check()
+            finally:
+                self.close()
+            raise
+
+    def _observe(self, running: _Running) -> Observation:
+        running.server.check()
+        found: list[Any] = running.browser.evaluate("__ratchet.look()")
+        elements = [
+            Element(kind, text[:LONGEST_TEXT], tuple(box), tuple(states)) for kind, text, box, states in _fewer(found)
+        ]
+        self._last = Observation(running.browser.screenshot(), tuple(elements))
+        return self._last
+
+
+def _fewer(found: list[Any]) -> list[Any]:
+    """At most :data:`MOST_ELEMENTS`, in page order; texts, which nobody clicks, give way to the others."""
+    if len(found) <= MOST_ELEMENTS:
+        return found
+    kept = sorted(range(len(found)), key=lambda place: (found[place][0] == "text", place))[:MOST_ELEMENTS]
+    return [found[place] for place in sorted(kept)]
