@@ -9,13 +9,12 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from environments.types import Goal, World, WorldError
+from environments.android_goals import android_goals
+from environments.types import Goal, GoalError, World, WorldError
+
+__all__ = ["GoalError", "load_goals", "open_world"]
 
 _Word = Annotated[str, Field(min_length=1)]
-
-
-class GoalError(ValueError):
-    """A goal file that cannot be read as goals."""
 
 
 class _Entry(BaseModel):
@@ -41,8 +40,7 @@ def load_goals(path: Path) -> dict[str, Goal]:
         raise GoalError(f"{path}: no goal file (*.yaml) in this folder")
     goals: dict[str, Goal] = {}
     for file in files:
-        for entry in _read(file):
-            goal = _goal(file, entry)
+        for goal in _goals(file):
             if goal.id in goals:
                 raise GoalError(f"{file}: goal {goal.id!r} comes twice; an id names one goal")
             goals[goal.id] = goal
@@ -64,16 +62,18 @@ def open_world(path: str) -> World:
     return world
 
 
-def _read(file: Path) -> list[object]:
+def _goals(file: Path) -> list[Goal]:
     try:
-        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise GoalError(f"{file}: the goal file cannot be read: {error.strerror}") from error
     except yaml.YAMLError as error:
         raise GoalError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(entries, list):
-        raise GoalError(f"{file}: a goal file is a list of goals, got {type(entries).__name__}")
-    return entries
+    if isinstance(content, dict) and "android" in content:
+        return android_goals(file, content)
+    if not isinstance(content, list):
+        raise GoalError(f"{file}: a goal file is a list of goals, got {type(content).__name__}")
+    return [_goal(file, entry) for entry in content]
 
 
 def _goal(file: Path, entry: object) -> Goal:
