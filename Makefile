@@ -1,5 +1,5 @@
 # `make round` and `make test` set up what they need. Everything made here lies under .venv and .ratchet.
-.PHONY: help setup browser round rounds test test-slow check hooks lock clean
+.PHONY: help setup browser round rounds test test-slow test-android check hooks lock clean
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -39,6 +39,10 @@ test: setup ## The default tests
 
 test-slow: setup ## Whole rounds: kill and resume, reproduce from a clone
 	@$(BIN)/pytest -m slow
+
+test-android: setup ## The Android driver with the real adb, none skipped: installs adb where it is missing
+	@sh infra/adb.sh
+	@RATCHET_ADB="$${RATCHET_ADB:-$$(command -v adb)}" $(BIN)/pytest -m android
 
 check: $(READY) ## Lint, types, layers
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
