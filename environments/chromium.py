@@ -171,6 +171,19 @@ class Browser:
         for event in events:
             self._reply(event)
 
+    def drag(self, start: tuple[int, int], end: tuple[int, int], ms: int) -> None:
+        """Press the left button at a point, let ``ms`` of the page's time pass, move to the other, release there."""
+        self._mouse = start
+        if self.evaluate(f"__ratchet.pressScrollbar({start[0]}, {start[1]})"):
+            return
+        for event in [self._post_mouse("mouseMoved"), self._post_mouse("mousePressed", button="left", clickCount=1)]:
+            self._reply(event)
+        self.pass_time(ms)
+        self._mouse = end
+        moved = self._post_mouse("mouseMoved", button="left", buttons=1)
+        for event in [moved, self._post_mouse("mouseReleased", button="left", clickCount=1)]:
+            self._reply(event)
+
     def type(self, text: str) -> None:
         """Type text, key by key, into what has the focus."""
         for character in text:
@@ -183,10 +196,10 @@ class Browser:
         for event in events:
             self._reply(event)
 
-    def scroll(self, direction: int) -> None:
-        """Scroll what lies under the mouse, else the largest thing that scrolls; -1 is up and 1 down."""
+    def scroll(self, direction: int, across: bool = False) -> None:
+        """Scroll what lies under the mouse, else the largest thing that scrolls; -1 is up (left) and 1 down (right)."""
         x, y = self._mouse
-        self.evaluate(f"__ratchet.scroll({x}, {y}, {direction})")
+        self.evaluate(f"__ratchet.scroll({x}, {y}, {direction}, {str(across).lower()})")
 
     def pass_time(self, ms: int) -> None:
         """Let ``ms`` milliseconds pass in the page, wait for its pictures and let it lay itself out."""

@@ -6,8 +6,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from environments.chromium import ACTION_MS, WAIT_MS, Browser
-from environments.types import Action, Element, EpisodeOver, Goal, Kind, Observation, Start, WorldError
+from environments.chromium import ACTION_MS, VIEWPORT_PX, WAIT_MS, Browser
+from environments.types import (
+    Action,
+    Element,
+    EpisodeOver,
+    Goal,
+    Kind,
+    Observation,
+    Start,
+    WorldError,
+    swipe_end,
+)
 
 _SCRIPT = Path(__file__).with_name("miniwob.js")
 _SUCCESS = 1.0  # some pages pay part of it for part of the work, which does not count
@@ -104,8 +114,12 @@ def _perform(browser: Browser, action: Action) -> None:
         browser.type(action.text)
     elif action.kind is Kind.PRESS:
         browser.press(action.text)
+    elif action.kind is Kind.LONG_PRESS and action.point is not None:
+        browser.drag(action.point, action.point, WAIT_MS)
+    elif action.kind is Kind.SWIPE and action.point is not None:
+        browser.drag(action.point, swipe_end(action.point, action.text, VIEWPORT_PX), 0)
     elif action.kind is Kind.SCROLL:
-        browser.scroll(-1 if action.text == "up" else 1)
+        browser.scroll(-1 if action.text in ("up", "left") else 1, across=action.text in ("left", "right"))
     browser.pass_time(WAIT_MS if action.kind is Kind.WAIT else ACTION_MS)
 
 
