@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import base64
 import io
-import json
+import os
 import re
-import socketserver
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -30,15 +28,13 @@ ATTRIBUTES = (
     *("checkable", "checked", "clickable", "enabled", "focusable", "focused", "scrollable", "long-clickable"),
     *("password", "selected"),
 )
-_PROGRAM = """#!{python} -IS
-import json, os, socket, sys
-link = socket.socket(socket.AF_UNIX)
-link.connect({path!r})
-link.sendall(json.dumps([os.path.basename(sys.argv[0]), *sys.argv[1:]]).encode() + b"\\n")
-answer = json.loads(link.makefile("rb").read())
-os.write(2, answer["stderr"].encode())
-sys.stdout.buffer.write(bytes.fromhex(answer["stdout"]))
-sys.exit(answer["status"])
+# Named pipes and the shell's own words: an interpreter's start for each command would cost more than all the rest.
+_PROGRAM = """#!/bin/sh
+printf '%s\\0' "${{0##*/}}" "$@" > {folder}/words
+/bin/cat {folder}/stderr >&2
+/bin/cat {folder}/stdout
+read -r status < {folder}/status
+exit "$status"
 """
 
 Answer = tuple[bytes, str, int]  # standard output, standard error, status
@@ -55,16 +51,16 @@ class PhoneShell:
         self._programs: dict[str, Callable[[list[str]], Answer]] = {
             name.removeprefix("_do_"): getattr(self, name) for name in dir(self) if name.startswith("_do_")
         }
-        self._lock = threading.Lock()
-        self._server = socketserver.ThreadingUnixStreamServer(str(folder / "socket"), self._handler())
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        self._folder = folder
         self._path = folder / "bin"
         self._path.mkdir()
         for name in self._programs:
             program = self._path / name
-            program.write_text(_PROGRAM.format(python=sys.executable, path=str(folder / "socket")))
+            program.write_text(_PROGRAM.format(folder=folder))
             program.chmod(0o755)
+        for name in ("words", "stdout", "stderr", "status"):
+            os.mkfifo(folder / name)
+        threading.Thread(target=self._serve, daemon=True).start()
 
     def run(self, line: str) -> Answer:
         """The answer of a command line."""
@@ -79,24 +75,17 @@ class PhoneShell:
         return done.stdout, done.stderr.decode(), done.returncode
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        (self._folder / "words").write_bytes(b"")
 
-    def _handler(self) -> type[socketserver.StreamRequestHandler]:
-        shell = self
-
-        class Handler(socketserver.StreamRequestHandler):
-            def handle(self) -> None:
-                stdout, stderr, status = shell._program(json.loads(self.rfile.readline()))
-                answer = {"stdout": stdout.hex(), "stderr": stderr, "status": status}
-                self.wfile.write(json.dumps(answer).encode())
-
-        return Handler
-
-    def _program(self, words: list[str]) -> Answer:
-        with self._lock:
-            self.phone.now_ms += COSTS_MS.get(words[0], 0)
-            return self._programs[words[0]](words[1:])
+    def _serve(self) -> None:
+        """Answer the programs, one after the other; no words at all are the end."""
+        while words := (self._folder / "words").read_bytes():
+            name, *rest = words.decode().split("\0")[:-1]
+            self.phone.now_ms += COSTS_MS.get(name, 0)
+            stdout, stderr, status = self._programs[name](rest)
+            (self._folder / "stderr").write_text(stderr)
+            (self._folder / "stdout").write_bytes(stdout)
+            (self._folder / "status").write_text(f"{status}\n")
 
     # The programs.
 
