@@ -9,7 +9,7 @@ from adb_server import AdbServer
 from phone_shell import PhoneShell
 from todo_phone import TodoPhone
 
-GOALS = Path(__file__).with_name("todo.yaml")
+FILE = Path(__file__).with_name("todo.yaml")
 
 
 @dataclass

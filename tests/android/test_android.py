@@ -4,46 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from desk import GOALS, Desk
+from desk import FILE, Desk
 from PIL import Image
 from todo_phone import HEIGHT, WIDTH
+from ways import DOWN, GOALS, find, on, plan
 
 from environments.adb import Phone
 from environments.android import LOOKS, Android
-from environments.registry import load_goals
 from environments.types import (
     COMPLETE,
     Action,
     Busy,
-    Candidate,
     Element,
-    End,
-    Episode,
     EpisodeOver,
     Goal,
-    Instance,
     Kind,
     Observation,
-    Start,
     WorldError,
 )
-from models.baselines import RandomAgent, WordOverlap
-from models.prompts import Context
-from tasks.explore import explore
-from tasks.params import load_params
-from tasks.records import Origin, Trajectory, read_trajectories, write_trajectories
-from tasks.rollout import greedy
 
 pytestmark = pytest.mark.android
 SEED = 7
-DOWN = Action(Kind.SCROLL, text="down")
-Plan = Callable[[str, Observation], Action]
 
 
 @pytest.fixture
@@ -52,42 +37,11 @@ def world(desk: Desk) -> Iterator[Android]:
         yield world
 
 
-def _goals() -> dict[str, Goal]:
-    return load_goals(GOALS)
-
-
-def _find(screen: Observation, text: str, kind: str = "") -> Element:
-    return next(item for item in screen.elements if item.text == text and kind in ("", item.kind))
-
-
-def _on(kind: Kind, element: Element, text: str = "") -> Action:
-    return Action(kind, element.point, (element.kind, element.text), text)
-
-
-def _plan(goal: str, start: Start) -> list[Callable[[Observation], Action]]:
-    """The shortest way, as a person would go it; each step from the screen before it."""
-    wanted = start.instruction.split('"')[1]
-    return {
-        "todo-add": [
-            lambda seen: Action.click(next(item for item in seen.elements if item.kind == "textbox")),
-            lambda seen: Action(Kind.TYPE, text=wanted),
-            lambda seen: Action.click(_find(seen, "Add")),
-        ],
-        "todo-tick": [lambda seen: Action.click(_find(seen, wanted))],
-        "todo-delete": [
-            lambda seen: _on(Kind.LONG_PRESS, _find(seen, wanted)),
-            lambda seen: Action.click(_find(seen, "Delete")),
-        ],
-        "todo-archive": [lambda seen: _on(Kind.SWIPE, _find(seen, wanted), "left")],
-        "todo-bottom": [lambda seen: DOWN],
-    }[goal]
-
-
 def _play(world: Android, goal: Goal, seed: int = SEED) -> Iterator[tuple[Observation, Action]]:
     """Each screen with the action taken on it; `complete` on the last."""
     start = world.reset(goal, seed)
     seen = start.observation
-    for step in _plan(goal.id, start):
+    for step in plan(goal.id, start):
         action = step(seen)
         yield seen, action
         seen = world.step(action)
@@ -100,13 +54,13 @@ def _digests(world: Android, goal: Goal) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", _goals())
+@pytest.mark.parametrize("name", GOALS)
 @pytest.mark.parametrize("seed", range(2))
 def test_the_shortest_way_reaches_the_goal_and_not_before(world: Android, name: str, seed: int) -> None:
-    goal = _goals()[name]
+    goal = GOALS[name]
     start = world.reset(goal, seed)
     seen = start.observation
-    for step in _plan(name, start):
+    for step in plan(name, start):
         assert not world.verdict()
         seen = world.step(step(seen))
     assert world.verdict()
@@ -114,19 +68,19 @@ def test_the_shortest_way_reaches_the_goal_and_not_before(world: Android, name: 
     assert world.verdict()
 
 
-@pytest.mark.parametrize("name", _goals())
+@pytest.mark.parametrize("name", GOALS)
 def test_the_same_actions_give_the_same_bytes_on_any_phone(desk: Desk, name: str) -> None:
     with closing(Android()) as first, closing(Android()) as second:
-        digests = _digests(first, _goals()[name])
-        assert digests == _digests(first, _goals()[name])
-        assert digests == _digests(second, _goals()[name])
+        digests = _digests(first, GOALS[name])
+        assert digests == _digests(first, GOALS[name])
+        assert digests == _digests(second, GOALS[name])
         used = [[line for line in shell.phone.log if line.startswith("am start")] for shell in desk.shells.values()]
         assert [len(lines) for lines in used] == [2, 1]
 
 
-@pytest.mark.parametrize("name", _goals())
+@pytest.mark.parametrize("name", GOALS)
 def test_screens_and_elements_are_well_formed(world: Android, name: str) -> None:
-    for seen, action in _play(world, _goals()[name]):
+    for seen, action in _play(world, GOALS[name]):
         assert Image.open(io.BytesIO(seen.screenshot)).size == seen.size == (WIDTH, HEIGHT)
         assert seen.elements
         for element in seen.elements:
@@ -138,14 +92,14 @@ def test_screens_and_elements_are_well_formed(world: Android, name: str) -> None
 
 
 def test_two_seeds_differ(world: Android) -> None:
-    goal = _goals()["todo-add"]
+    goal = GOALS["todo-add"]
     starts = [world.reset(goal, seed) for seed in range(6)]
     assert len({start.instruction for start in starts}) > 1
     assert len({start.observation.elements for start in starts}) > 1
 
 
 def test_complete_ends_the_episode_and_changes_nothing(world: Android) -> None:
-    start = world.reset(_goals()["todo-tick"], SEED)
+    start = world.reset(GOALS["todo-tick"], SEED)
     assert not world.ended
     assert world.step(COMPLETE) == start.observation
     assert world.ended
@@ -163,7 +117,7 @@ def test_nothing_is_known_before_a_reset(world: Android) -> None:
 
 
 def test_a_world_may_be_closed_twice_and_used_again(world: Android) -> None:
-    goal = _goals()["todo-tick"]
+    goal = GOALS["todo-tick"]
     world.close()
     first = world.reset(goal, SEED)
     world.close()
@@ -177,14 +131,14 @@ def test_a_world_may_be_closed_twice_and_used_again(world: Android) -> None:
 
 @pytest.fixture
 def started(world: Android) -> tuple[Android, Observation]:
-    return world, world.reset(_goals()["todo-tick"], SEED).observation
+    return world, world.reset(GOALS["todo-tick"], SEED).observation
 
 
 def test_click_taps(desk: Desk, started: tuple[Android, Observation]) -> None:
     world, seen = started
-    seen = world.step(Action.click(_find(seen, "Eggs")))
+    seen = world.step(Action.click(find(seen, "Eggs")))
     assert desk.phone.items["Eggs"]
-    assert _find(seen, "Eggs").states == ("on",)
+    assert find(seen, "Eggs").states == ("on",)
 
 
 def test_a_point_beside_the_screen_touches_nothing(desk: Desk, started: tuple[Android, Observation]) -> None:
@@ -196,7 +150,7 @@ def test_a_point_beside_the_screen_touches_nothing(desk: Desk, started: tuple[An
 
 def test_long_press_holds_and_the_late_dialog_is_seen(desk: Desk, started: tuple[Android, Observation]) -> None:
     world, seen = started
-    seen = world.step(_on(Kind.LONG_PRESS, _find(seen, "Milk")))
+    seen = world.step(on(Kind.LONG_PRESS, find(seen, "Milk")))
     assert desk.phone.asked == "Milk"
     assert [element.line for element in seen.elements] == [
         'text "Delete Milk?" 120,180',
@@ -208,11 +162,11 @@ def test_long_press_holds_and_the_late_dialog_is_seen(desk: Desk, started: tuple
 def test_swipe_moves_the_finger_the_way_it_says(desk: Desk, started: tuple[Android, Observation]) -> None:
     world, seen = started
     for way in ("right", "left"):
-        world.step(_on(Kind.SWIPE, _find(seen, "Soap"), way))
+        world.step(on(Kind.SWIPE, find(seen, "Soap"), way))
         assert desk.phone.archived == (["Soap"] if way == "left" else [])
-    seen = world.step(_on(Kind.SWIPE, _find(seen, "Tea"), "up"))  # the list follows the finger, to its end
+    seen = world.step(on(Kind.SWIPE, find(seen, "Tea"), "up"))  # the list follows the finger, to its end
     assert desk.phone.down == 60
-    world.step(_on(Kind.SWIPE, _find(seen, "Tea"), "down"))
+    world.step(on(Kind.SWIPE, find(seen, "Tea"), "down"))
     assert desk.phone.down == 0
 
 
@@ -254,12 +208,12 @@ def test_type_needs_the_focus_and_enter_sends(desk: Desk, started: tuple[Android
 
 def test_buttons_of_the_phone(desk: Desk, started: tuple[Android, Observation]) -> None:
     world, seen = started
-    world.step(_on(Kind.LONG_PRESS, _find(seen, "Milk")))
+    world.step(on(Kind.LONG_PRESS, find(seen, "Milk")))
     assert world.step(Action(Kind.PRESS, text="Back")) == seen
     assert world.step(Action(Kind.PRESS, text="NoSuchKey")) == seen
     home = world.step(Action(Kind.PRESS, text="Home"))
     assert [element.line for element in home.elements] == ['text "Home" 120,15', 'image "Todo" 50,90']
-    assert world.step(Action.click(_find(home, "Todo"))) == seen
+    assert world.step(Action.click(find(home, "Todo"))) == seen
     assert world.step(Action(Kind.PRESS, text="Back")) == home
 
 
@@ -292,7 +246,7 @@ def test_a_tree_that_fails_is_asked_for_again(desk: Desk, started: tuple[Android
 
 
 def test_a_killed_server_breaks_the_episode_and_not_the_world(desk: Desk, world: Android) -> None:
-    goal = _goals()["todo-tick"]
+    goal = GOALS["todo-tick"]
     first = world.reset(goal, SEED)
     desk.server.kill()
     with pytest.raises(WorldError, match=r"failed \(1\): .*start"):
@@ -317,7 +271,7 @@ def test_a_lost_phone_is_named_with_the_next_command(
     desk: Desk, world: Android, monkeypatch: pytest.MonkeyPatch, state: str | None, message: str
 ) -> None:
     monkeypatch.setenv("ANDROID_SERIAL", desk.serials[0])
-    goal = _goals()["todo-tick"]
+    goal = GOALS["todo-tick"]
     world.reset(goal, SEED)
     if state is None:
         del desk.server.states[desk.serials[0]]
@@ -347,13 +301,13 @@ def test_a_command_the_phone_refuses_is_quoted(link: Phone) -> None:
 
 
 def test_as_many_worlds_as_phones(desk: Desk) -> None:
-    goal = _goals()["todo-tick"]
+    goal = GOALS["todo-tick"]
     worlds = [Android() for _ in range(3)]
     for world in worlds[:2]:
         world.reset(goal, SEED)
     with pytest.raises(Busy, match="in use by this process's other worlds"):
         worlds[2].reset(goal, SEED)
-    worlds[0].step(Action.click(_find(worlds[0].step(Action(Kind.WAIT)), "Eggs")))
+    worlds[0].step(Action.click(find(worlds[0].step(Action(Kind.WAIT)), "Eggs")))
     ticked = {serial: shell.phone.items["Eggs"] for serial, shell in desk.shells.items()}
     assert sorted(ticked.values()) == [False, True]
     worlds[0].close()
@@ -364,83 +318,4 @@ def test_as_many_worlds_as_phones(desk: Desk) -> None:
 
 def test_a_goal_that_is_not_there_is_named(world: Android) -> None:
     with pytest.raises(WorldError, match=r"goal x: page .*'no-such-goal' is not one of todo-add, todo-tick"):
-        world.reset(Goal("x", "", f"{GOALS}#no-such-goal", 1, 1), SEED)
-
-
-# With the rest of a round.
-
-
-class Guide:
-    """Proposes the shortest way of the goal whose instruction it reads."""
-
-    def propose(
-        self, contexts: list[Context], samples: int, temperature: float, seed: str = ""
-    ) -> list[list[Candidate]]:
-        return [[Candidate(self._next(context))] for context in contexts]
-
-    def _next(self, context: Context) -> Action:
-        words = {"Add": "todo-add", "Tick": "todo-tick", "Delete": "todo-delete", "Archive": "todo-archive"}
-        goal = words.get(context.instruction.split()[0], "todo-bottom")
-        steps = _plan(goal, Start(context.instruction, context.observation))
-        done = len(context.history)
-        return steps[done](context.observation) if done < len(steps) else COMPLETE
-
-
-def _instances(*seeds: int) -> list[Instance]:
-    return [Instance(goal, seed) for goal in _goals().values() for seed in seeds]
-
-
-def test_episodes_outnumber_phones_and_round_trip_through_records(desk: Desk, tmp_path: Path) -> None:
-    played = greedy(Guide(), _instances(0, 1))
-    assert [verdict for _, verdict in played] == [True] * 10
-    assert [episode.end for episode, _ in played] == [End.COMPLETED] * 10
-    kinds = {step.action.kind for episode, _ in played for step in episode.steps}
-    assert kinds == {Kind.CLICK, Kind.LONG_PRESS, Kind.SWIPE, Kind.SCROLL, Kind.TYPE, Kind.COMPLETE}
-    trajectories = [
-        Trajectory(f"round-0001/{episode.instance.name}/0", 1, Origin.EVALUATION, episode, verdict=verdict)
-        for episode, verdict in played
-    ]
-    write_trajectories(tmp_path, trajectories)
-    assert read_trajectories(tmp_path) == trajectories
-
-
-class Cutting(Guide):
-    """Kills the server before the n-th proposal."""
-
-    def __init__(self, desk: Desk, at: int) -> None:
-        self._desk, self._left = desk, at
-
-    def propose(
-        self, contexts: list[Context], samples: int, temperature: float, seed: str = ""
-    ) -> list[list[Candidate]]:
-        self._left -= 1
-        if self._left == 0:
-            self._desk.server.kill()
-        return super().propose(contexts, samples, temperature, seed)
-
-
-def test_a_killed_server_costs_no_finished_episode(desk: Desk) -> None:
-    instances = [Instance(goal, 0) for goal in _goals().values()]
-    whole = greedy(Guide(), instances)
-    cut = greedy(Cutting(desk, 7), instances)
-    ends = [episode.end for episode, _ in cut]
-    finished = ends.count(End.COMPLETED)
-    assert ends == [End.COMPLETED] * finished + [End.CRASHED] * (len(ends) - finished)
-    assert 0 < finished < len(ends)
-    assert cut[:finished] == whole[:finished]
-    assert not any(verdict for _, verdict in cut[finished:])
-
-
-def test_search_goes_on_where_one_instance_crashed(desk: Desk) -> None:
-    params = load_params()
-    instance = Instance(replace(_goals()["todo-tick"], max_steps=2), 0)
-
-    def found() -> list[Episode]:
-        return [item.episode for item in explore(instance, RandomAgent(), WordOverlap(), params, 1, ("a", "r"))]
-
-    first = found()
-    assert len(first) > 1
-    desk.server.kill()
-    assert [episode.end for episode in found()] == [End.CRASHED]
-    desk.restart()
-    assert found() == first
+        world.reset(Goal("x", "", f"{FILE}#no-such-goal", 1, 1), SEED)

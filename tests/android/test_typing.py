@@ -8,15 +8,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from desk import GOALS, Desk
+from desk import Desk
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from phone_shell import ADB_KEYBOARD, PhoneShell
 from todo_phone import TodoPhone
+from ways import GOALS
 
 from environments.adb import Phone, typing_lines
 from environments.android import Android
-from environments.registry import load_goals
 from environments.types import Action, Kind, WorldError
 
 ASCII = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=30)
@@ -67,13 +67,13 @@ def test_text_passes_adb_as_it_is(desk: Desk, link: Phone, text: str) -> None:
 @pytest.mark.android
 def test_a_character_without_a_key_is_named_and_adbkeyboard_types_it(desk: Desk) -> None:
     with closing(Android()) as world:
-        start = world.reset(load_goals(GOALS)["todo-add"], 0)
+        start = world.reset(GOALS["todo-add"], 0)
         field = next(item for item in start.observation.elements if item.kind == "textbox")
         world.step(Action.click(field))
         with pytest.raises(WorldError, match="has no key for 'é'; install ADBKeyboard"):
             world.step(Action(Kind.TYPE, text="café"))
         desk.shell.keyboard = ADB_KEYBOARD
-        world.reset(load_goals(GOALS)["todo-add"], 0)
+        world.reset(GOALS["todo-add"], 0)
         world.step(Action.click(field))
         world.step(Action(Kind.TYPE, text="café 茶\u200d"))
         assert desk.phone.note == "café 茶\u200d"
