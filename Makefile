@@ -1,5 +1,5 @@
 # `make round` and `make test` set up what they need. Everything made here lies under .venv and .ratchet.
-.PHONY: help setup browser round rounds test test-slow check hooks browsergym test-browsergym peers lock clean test-apps example-app
+.PHONY: help setup browser round rounds test test-slow check hooks browsergym test-browsergym peers lock clean test-apps example-app test-android
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -53,6 +53,10 @@ $(APP)/.ready: examples/trac/requirements.txt examples/trac/seed.py
 	@$(APP)/bin/trac-admin $(APP)/project initenv Greenhouse sqlite:db/trac.db >/dev/null
 	@$(APP)/bin/python examples/trac/seed.py $(APP)/project
 	@touch $(APP)/.ready
+
+test-android: setup ## The Android driver with the real adb, none skipped: installs adb where it is missing
+	@sh infra/adb.sh
+	@RATCHET_ADB="$${RATCHET_ADB:-$$(command -v adb)}" $(BIN)/pytest -m android
 
 check: $(READY) ## Lint, types, layers
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports

@@ -78,7 +78,7 @@ class Bare(Ours):
 
     EPISODE_STEPS = 10_000
 
-    def step(self, x: int, y: int) -> bool:  # noqa: ARG002
+    def step(self, x: int, y: int) -> bool:
         self.world._browser.screenshot()
         return False
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from environments.cdp import Pipe, Refused
 from environments.keys import key_event
-from environments.types import WorldError
+from environments.types import Action, Kind, WorldError, swipe_end
 
 VIEWPORT_PX = (160, 210)
 NO_HOST = "MAP * ~NOTFOUND"  # not even an address written in digits
@@ -184,6 +184,23 @@ class Browser:
             raise WorldError(f"{expression[:60]}: the page threw {thrown[:300]}")
         return answer["result"].get("value")
 
+    def perform(self, action: Action) -> None:
+        """Act, and let the page's time pass that the action takes. ``complete`` does nothing."""
+        if action.kind is Kind.CLICK and action.point is not None:
+            self.click(*action.point)
+        elif action.kind is Kind.TYPE:
+            self.type(action.text)
+        elif action.kind is Kind.PRESS:
+            self.press(action.text)
+        elif action.kind is Kind.LONG_PRESS and action.point is not None:
+            self.drag(action.point, action.point, WAIT_MS)
+        elif action.kind is Kind.SWIPE and action.point is not None:
+            size = self._screen.width, self._screen.height
+            self.drag(action.point, swipe_end(action.point, action.text, size), 0)
+        elif action.kind is Kind.SCROLL:
+            self.scroll(-1 if action.text in ("up", "left") else 1, across=action.text in ("left", "right"))
+        self.pass_time(WAIT_MS if action.kind is Kind.WAIT else ACTION_MS)
+
     def click(self, x: int, y: int) -> None:
         """Press and release the left button at a point in CSS pixels."""
         self._mouse = (x, y)
@@ -192,6 +209,19 @@ class Browser:
         events = [self._post_mouse("mouseMoved")]
         events += [self._post_mouse(name, button="left", clickCount=1) for name in ("mousePressed", "mouseReleased")]
         for event in events:
+            self._reply(event)
+
+    def drag(self, start: tuple[int, int], end: tuple[int, int], ms: int) -> None:
+        """Press the left button at a point, let ``ms`` of the page's time pass, move to the other, release there."""
+        self._mouse = start
+        if self.evaluate(f"__ratchet.pressScrollbar({start[0]}, {start[1]})"):
+            return
+        for event in [self._post_mouse("mouseMoved"), self._post_mouse("mousePressed", button="left", clickCount=1)]:
+            self._reply(event)
+        self.pass_time(ms)
+        self._mouse = end
+        moved = self._post_mouse("mouseMoved", button="left", buttons=1)
+        for event in [moved, self._post_mouse("mouseReleased", button="left", clickCount=1)]:
             self._reply(event)
 
     def type(self, text: str) -> None:
@@ -206,10 +236,10 @@ class Browser:
         for event in events:
             self._reply(event)
 
-    def scroll(self, direction: int) -> None:
-        """Scroll what lies under the mouse, else the largest thing that scrolls; -1 is up and 1 down."""
+    def scroll(self, direction: int, across: bool = False) -> None:
+        """Scroll what lies under the mouse, else the largest thing that scrolls; -1 is up (left) and 1 down (right)."""
         x, y = self._mouse
-        self.evaluate(f"__ratchet.scroll({x}, {y}, {direction})")
+        self.evaluate(f"__ratchet.scroll({x}, {y}, {direction}, {str(across).lower()})")
 
     def pass_time(self, ms: int) -> None:
         """Let ``ms`` milliseconds pass in the page, wait for its pictures and let it lay itself out."""

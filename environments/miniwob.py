@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from environments.chromium import ACTION_MS, WAIT_MS, Browser
+from environments.chromium import Browser
 from environments.flight import FlightBrowser
 from environments.types import Action, Element, EpisodeOver, Goal, Kind, Observation, Start, WorldError
 
@@ -61,7 +61,7 @@ class MiniWoB:
             self._ended = True
             return self._last
         try:
-            _perform(self._browser, action)
+            self._browser.perform(action)
             return self._observe(self._browser)
         except WorldError:
             self.close()
@@ -105,18 +105,6 @@ class MiniWoB:
         elements = tuple(Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in seen["elements"])
         self._last = Observation(browser.screenshot(), elements)
         return self._last
-
-
-def _perform(browser: Browser, action: Action) -> None:
-    if action.kind is Kind.CLICK and action.point is not None:
-        browser.click(*action.point)
-    elif action.kind is Kind.TYPE:
-        browser.type(action.text)
-    elif action.kind is Kind.PRESS:
-        browser.press(action.text)
-    elif action.kind is Kind.SCROLL:
-        browser.scroll(-1 if action.text == "up" else 1)
-    browser.pass_time(WAIT_MS if action.kind is Kind.WAIT else ACTION_MS)
 
 
 def _file(page: str) -> str:

@@ -124,31 +124,35 @@
   const isRoot = (element) => element === document.scrollingElement;
   const overflows = (way) => /auto|scroll/.test(way);
 
-  const movable = (element, step) => {
-    const room = element.scrollHeight - element.clientHeight;
-    const scrolls = isRoot(element) || overflows(getComputedStyle(element).overflowY);
-    return scrolls && room > 0 && (step > 0 ? element.scrollTop < room : element.scrollTop > 0);
+  const DOWN = { whole: 'scrollHeight', seen: 'clientHeight', at: 'scrollTop', way: 'overflowY', delta: 'deltaY' };
+  const ACROSS = { whole: 'scrollWidth', seen: 'clientWidth', at: 'scrollLeft', way: 'overflowX', delta: 'deltaX' };
+
+  const movable = (element, step, axis) => {
+    const room = element[axis.whole] - element[axis.seen];
+    const scrolls = isRoot(element) || overflows(getComputedStyle(element)[axis.way]);
+    return scrolls && room > 0 && (step > 0 ? element[axis.at] < room : element[axis.at] > 0);
   };
 
   const area = (element) => element.clientWidth * element.clientHeight;
 
-  const scroller = (x, y, step) => {
+  const scroller = (x, y, step, axis) => {
     for (let node = document.elementFromPoint(x, y); node !== null; node = node.parentElement) {
-      if (movable(node, step)) return node;
+      if (movable(node, step, axis)) return node;
     }
-    const all = [...document.querySelectorAll('*')].filter((element) => movable(element, step));
+    const all = [...document.querySelectorAll('*')].filter((element) => movable(element, step, axis));
     return all.reduce((best, one) => (best === null || area(one) > area(best) ? one : best), null);
   };
 
-  const scrollBy = (element, step) => {
-    element.dispatchEvent(new WheelEvent('wheel', { deltaY: step, bubbles: true, cancelable: true }));
-    element.scrollTop += Math.round(step * element.clientHeight * SCROLL_SHARE);
+  const scrollBy = (element, step, axis) => {
+    element.dispatchEvent(new WheelEvent('wheel', { [axis.delta]: step, bubbles: true, cancelable: true }));
+    element[axis.at] += Math.round(step * element[axis.seen] * SCROLL_SHARE);
   };
 
-  // Scroll what lies under (x, y), else the largest thing that can move; step is -1 (up) or 1 (down).
-  __ratchet.scroll = (x, y, step) => {
-    const element = list !== null ? list : scroller(x, y, step);
-    if (element !== null) scrollBy(element, step);
+  // Scroll what lies under (x, y), else the largest thing that can move; step is -1 (up, or left) or 1.
+  __ratchet.scroll = (x, y, step, across) => {
+    const axis = across ? ACROSS : DOWN;
+    const element = list !== null ? list : scroller(x, y, step, axis);
+    if (element !== null) scrollBy(element, step, axis);
   };
 
   // Whether (x, y) lies on a scrollbar; if so, page towards that end of it. A real press there would run on
@@ -166,7 +170,7 @@
     const onVertical = (root || overflows(style.overflowY)) && x >= right && x < endRight;
     const onHorizontal = (root || overflows(style.overflowX)) && y >= bottom && y < endBottom;
     if (!(onVertical || onHorizontal)) return false;
-    if (onVertical) scrollBy(element, y > bottom - element.clientHeight / 2 ? 1 : -1);
+    if (onVertical) scrollBy(element, y > bottom - element.clientHeight / 2 ? 1 : -1, DOWN);
     return true;
   };
 })();

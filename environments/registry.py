@@ -9,15 +9,14 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from environments.types import Goal, World, WorldError
+from environments.android_goals import android_goals
+from environments.types import Goal, GoalError, World, WorldError
 from environments.web_file import WebFile
+
+__all__ = ["GoalError", "load_goals", "load_web_file", "open_world"]
 
 _Word = Annotated[str, Field(min_length=1)]
 WEB_WORLD = "environments.web:WebApp"
-
-
-class GoalError(ValueError):
-    """A goal file that cannot be read as goals."""
 
 
 class _Entry(BaseModel):
@@ -36,7 +35,7 @@ def load_goals(path: Path) -> dict[str, Goal]:
     """The goals of a YAML file, or of all ``*.yaml`` files of a folder, by id, in file order.
 
     Raises:
-        GoalError: in one line, when a file is neither a list of goals nor a web application, or an id comes twice.
+        GoalError: in one line, when a file has none of the forms of a goal file, or an id comes twice.
     """
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
     if not files:
@@ -75,26 +74,25 @@ def load_web_file(path: Path) -> WebFile:
 
 
 def _goals(file: Path) -> list[Goal]:
-    content = _read(file)
-    if not isinstance(content, dict):
-        return [_goal(file, entry) for entry in content]
-    return [
-        Goal(goal.id, WEB_WORLD, f"{file}#{goal.id}", goal.tier, goal.max_steps)
-        for goal in _web_file(file, content).goals
-    ]
+    match content := _read(file):
+        case list():
+            return [_goal(file, entry) for entry in content]
+        case {"app": _}:
+            goals = _web_file(file, content).goals
+            return [Goal(goal.id, WEB_WORLD, f"{file}#{goal.id}", goal.tier, goal.max_steps) for goal in goals]
+        case {"android": _}:
+            return android_goals(file, content)
+    forms = "a list of goals, a web application with app and goals, or android"
+    raise GoalError(f"{file}: a goal file is {forms}, got {type(content).__name__}")
 
 
-def _read(file: Path) -> list[Any] | dict[str, Any]:
+def _read(file: Path) -> Any:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise GoalError(f"{file}: the goal file cannot be read: {error.strerror}") from error
     except yaml.YAMLError as error:
         raise GoalError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
-    if isinstance(content, list) or (isinstance(content, dict) and "app" in content):
-        return content
-    kind = type(content).__name__
-    raise GoalError(f"{file}: a goal file is a list of goals, got {kind}; that of a web application has app and goals")
 
 
 def _goal(file: Path, entry: object) -> Goal:

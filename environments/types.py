@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -17,10 +17,12 @@ from typing import Protocol
 class Kind(StrEnum):
     """What an action does."""
 
-    CLICK = "click"  # press and release the left button at a point
+    CLICK = "click"  # press and release the left button at a point; tap it on a touch screen
+    LONG_PRESS = "long_press"  # the same, held for a second
+    SWIPE = "swipe"  # press at a point, move "up", "down", "left" or "right", release
     TYPE = "type"  # type text into what has the focus
-    PRESS = "press"  # press one key by its DOM name, such as Enter
-    SCROLL = "scroll"  # scroll the page "up" or "down"
+    PRESS = "press"  # press one key by its DOM name, such as Enter, or a phone's button, such as Back
+    SCROLL = "scroll"  # show what lies "up", "down", "left" or "right" of what the screen shows
     WAIT = "wait"  # do nothing for a second
     COMPLETE = "complete"  # say that the goal is reached; ends the episode
 
@@ -41,6 +43,10 @@ class ActionError(ValueError):
     """Text that is no action, or an action without what its kind needs."""
 
 
+class GoalError(ValueError):
+    """A goal file that cannot be read as goals."""
+
+
 class EpisodeOver(RuntimeError):
     """A step was asked of an episode that has ended."""
 
@@ -49,9 +55,13 @@ class WorldError(RuntimeError):
     """A world could not start, reset or step. Raised for the episode, never swallowed."""
 
 
+class Busy(WorldError):
+    """This process's other worlds hold all the devices there are: one of them must be closed first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A visible element. Boxes are CSS pixels of the viewport: left, top, width, height."""
+    """A visible element. Boxes are CSS pixels of the viewport, or a phone's pixels: left, top, width, height."""
 
     kind: str
     text: str
@@ -60,7 +70,7 @@ class Element:
 
     @property
     def point(self) -> tuple[int, int]:
-        """Centre of the box (x, y) in CSS pixels."""
+        """Centre of the box (x, y) in the box's pixels."""
         left, top, width, height = self.box
         return left + width // 2, top + height // 2
 
@@ -81,16 +91,20 @@ class Element:
         return left <= point[0] <= left + width and top <= point[1] <= top + height
 
 
-_CLICK = re.compile(r'(?P<kind>\S+) (?P<text>"(?:[^"\\]|\\.)*") (?P<x>\d{1,4}),(?P<y>\d{1,4})')
-_SCROLLS = ("up", "down")
+_LABEL = re.compile(r'(?P<kind>\S+) (?P<text>"(?:[^"\\]|\\.)*") (?P<x>\d{1,4}),(?P<y>\d{1,4})')
+_POINTED = (Kind.CLICK, Kind.LONG_PRESS, Kind.SWIPE)
+OPPOSITE = {"up": "down", "down": "up", "left": "right", "right": "left"}
+WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}  # x to the right, y down
+_SWIPE_SHARE = 0.4  # of the screen's side, that a swipe covers
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """One action.
 
-    ``target`` is a clicked element's kind and text, ``point`` its place in CSS pixels, ``text`` what
-    is typed, the key that is pressed, or the direction of a scroll.
+    ``target`` is the kind and text of the element under a click, long press or swipe, ``point`` its place in
+    CSS pixels or a phone's, ``text`` what is typed, the key that is pressed, or the direction of a scroll (where
+    to look) or of a swipe (where the finger goes).
 
     Raises:
         ActionError: when the kind lacks what it needs, or has what it cannot use.
@@ -102,14 +116,14 @@ class Action:
     text: str = ""
 
     def __post_init__(self) -> None:
-        clicks = self.kind is Kind.CLICK
-        if clicks != (self.point is not None) or clicks != (self.target is not None):
-            raise ActionError(f"{self.kind}: a click, and only a click, has a point and a target")
-        if self.kind is Kind.SCROLL and self.text not in _SCROLLS:
-            raise ActionError(f"scroll {self.text!r}: the direction must be one of {_SCROLLS}")
+        pointed = self.kind in _POINTED
+        if pointed != (self.point is not None) or pointed != (self.target is not None):
+            raise ActionError(f"{self.kind}: {', '.join(_POINTED)}, and only they, have a point and a target")
+        if self.kind in (Kind.SCROLL, Kind.SWIPE) and self.text not in OPPOSITE:
+            raise ActionError(f"{self.kind} {self.text!r}: the direction must be one of {', '.join(OPPOSITE)}")
         if self.kind is Kind.PRESS and not re.fullmatch(r"\S+", self.text):
             raise ActionError(f"press {self.text!r}: a key is one word, such as Enter")
-        if self.kind in (Kind.CLICK, Kind.WAIT, Kind.COMPLETE) and self.text:
+        if self.kind in (Kind.CLICK, Kind.LONG_PRESS, Kind.WAIT, Kind.COMPLETE) and self.text:
             raise ActionError(f"{self.kind} takes no text, got {self.text!r}")
 
     @classmethod
@@ -117,9 +131,14 @@ class Action:
         """A click on the centre of an element."""
         return cls(Kind.CLICK, point=element.point, target=(element.kind, element.text))
 
+    def on(self, element: Element) -> Action:
+        """The same click, long press or swipe, on the centre of another element."""
+        return replace(self, point=element.point, target=(element.kind, element.text))
+
     def __str__(self) -> str:
         if self.point is not None and self.target is not None:
-            return f"click {self.target[0]} {_quote(self.target[1])} {self.point[0]},{self.point[1]}"
+            way = f" {self.text}" if self.text else ""
+            return f"{self.kind}{way} {self.target[0]} {_quote(self.target[1])} {self.point[0]},{self.point[1]}"
         if self.kind is Kind.TYPE:
             return f"type {_quote(self.text)}"
         return f"{self.kind} {self.text}".rstrip()
@@ -132,9 +151,10 @@ class Action:
             ActionError: when the text is not exactly one action.
         """
         verb, _, rest = text.strip().partition(" ")
-        if verb == Kind.CLICK and (match := _CLICK.fullmatch(rest)):
+        way, _, label = rest.partition(" ") if verb == Kind.SWIPE else ("", "", rest)
+        if verb in _POINTED and (match := _LABEL.fullmatch(label)):
             target = (match["kind"], _unquote(match["text"]))
-            return cls(Kind.CLICK, point=(int(match["x"]), int(match["y"])), target=target)
+            return cls(Kind(verb), point=(int(match["x"]), int(match["y"])), target=target, text=way)
         if verb == Kind.TYPE:
             return cls(Kind.TYPE, text=_unquote(rest))
         if verb in (Kind.PRESS, Kind.SCROLL, Kind.WAIT, Kind.COMPLETE):
@@ -143,6 +163,15 @@ class Action:
 
 
 COMPLETE = Action(Kind.COMPLETE)
+
+
+def swipe_end(point: tuple[int, int], way: str, size: tuple[int, int]) -> tuple[int, int]:
+    """Where a swipe from a point ends on a screen of a size (width, height): at its edge at the furthest."""
+    x, y = (
+        min(max(at + round(step * _SWIPE_SHARE * side), 0), side - 1)
+        for at, step, side in zip(point, WAYS[way], size, strict=True)
+    )
+    return x, y
 
 
 def _quote(text: str) -> str:
@@ -166,9 +195,15 @@ class Observation:
     screenshot: bytes
     elements: tuple[Element, ...]
 
-    def shows(self, point: tuple[int, int]) -> bool:
-        """Whether a point (x, y) lies on the screen, whose size stands in the PNG's header."""
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the screen in pixels, as they stand in the PNG's header."""
         width, height = (int.from_bytes(self.screenshot[at : at + 4], "big") for at in (16, 20))
+        return width, height
+
+    def shows(self, point: tuple[int, int]) -> bool:
+        """Whether a point (x, y) lies on the screen."""
+        width, height = self.size
         return 0 <= point[0] < width and 0 <= point[1] < height
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from environments.cdp import Refused
-from environments.chromium import ACTION_MS, NO_HOST, WAIT_MS, Browser, Screen
-from environments.types import Action, Kind, WorldError
+from environments.chromium import ACTION_MS, NO_HOST, Browser, Screen
+from environments.types import WorldError
 from environments.web_server import HOST
 
 ORIGIN = f"http://{HOST}/"
@@ -80,18 +80,6 @@ class WebBrowser(Browser):
         """Fill in fields by their CSS selectors, and send the form of the last one."""
         self.evaluate(f"__ratchet.login({json.dumps(fields)})")
         self.pass_time(ACTION_MS)
-
-    def perform(self, action: Action) -> None:
-        """Act, and let the page's time pass that the action takes."""
-        if action.kind is Kind.CLICK and action.point is not None:
-            self.click(*action.point)
-        elif action.kind is Kind.TYPE:
-            self.type(action.text)
-        elif action.kind is Kind.PRESS:
-            self.press(action.text)
-        elif action.kind is Kind.SCROLL:
-            self.scroll(-1 if action.text == "up" else 1)
-        self.pass_time(WAIT_MS if action.kind is Kind.WAIT else ACTION_MS)
 
     def click(self, x: int, y: int) -> None:
         """Click at a point in CSS pixels; on a phone, tap."""

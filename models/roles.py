@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from environments.types import Action, ActionError, Candidate, Kind, Observation
+from environments.types import Action, ActionError, Candidate, Observation
 from models.inference import sample, score
 from models.network import Network, load_base, with_adapter
 from models.prompts import Context
@@ -51,9 +51,10 @@ def load(base: str, adapter: Path, dtype: str, screenshots: int) -> Network:
 def merge(answers: Mapping[str, int], observation: Observation) -> list[Candidate]:
     """Candidates from answers and how often each was drawn.
 
-    Clicks on the same element are one candidate, named by its most frequent wording.
+    Clicks on the same element are one candidate, named by its most frequent wording; so are long presses, and
+    swipes in the same direction.
 
-    What is no action, and a click beside the screen, is left out.
+    What is no action, and a point beside the screen, is left out.
     """
     counts: dict[Action, int] = {}
     for answer, drawn in answers.items():
@@ -74,10 +75,10 @@ def merge(answers: Mapping[str, int], observation: Observation) -> list[Candidat
 
 def _effect(action: Action, observation: Observation) -> object:
     """What an action does here: two actions with the same effect are the same candidate."""
-    if action.kind is not Kind.CLICK or action.point is None:
+    if action.point is None:
         return action
     hit = [place for place, element in enumerate(observation.elements) if element.contains(action.point)]
-    return (Kind.CLICK, tuple(hit) or action.point)
+    return (action.kind, action.text, tuple(hit) or action.point)
 
 
 def _generator(seed: str) -> torch.Generator:

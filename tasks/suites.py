@@ -139,8 +139,8 @@ def _row(bounds: Bounds) -> Suite:
 def _on_screen() -> Suite:
     return [
         _filled("width", "the screenshot is there and is a picture"),
-        _below("x", "width", "a click is within the width of its screenshot"),
-        _below("y", "height", "a click is within the height of its screenshot"),
+        _below("x", "width", "a point is within the width of its screenshot"),
+        _below("y", "height", "a point is within the height of its screenshot"),
     ]
 
 

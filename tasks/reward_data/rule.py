@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
-from environments.types import Action, Candidate, Element, Kind, Observation, Step
+from environments.types import OPPOSITE, Action, Candidate, Element, Kind, Observation, Step
 from tasks.records import Trajectory
 from tasks.reward_data.draft import MADE_UP, Draft, Generator, unsure
 
@@ -18,17 +19,17 @@ _LIKED = 0.5  # p(+) from which a wrong candidate is a hard negative
 
 
 def agrees(action: Action, right: Action, observation: Observation) -> bool:
-    """Whether an action does what ``right`` does on this screen: same kind and element, text or key."""
-    if action.kind is not right.kind:
+    """Whether an action does what ``right`` does on this screen: same kind, element, and text, key or direction."""
+    if action.kind is not right.kind or _plain(action.text) != _plain(right.text):
         return False
     if action.point is None or right.point is None:
-        return _plain(action.text) == _plain(right.text)
+        return True
     element = clicked(right, observation)
     return action.point == right.point if element is None else element.contains(action.point)
 
 
 def clicked(action: Action, observation: Observation) -> Element | None:
-    """The element a click hits: of those under the point the one it names, else the smallest."""
+    """The element a click, long press or swipe hits: of those under the point the one it names, else the smallest."""
     if action.point is None:
         return None
     point = action.point
@@ -61,7 +62,7 @@ def proposed(trajectory: Trajectory) -> Iterator[Draft]:
 
 
 def siblings(observation: Observation, right: Action) -> Iterator[Action]:
-    """Clicks on other elements than the right one: its kind first, then the nearest."""
+    """The right action on other elements (clicks, where it has no point): its kind first, then the nearest."""
     element = clicked(right, observation) or _focused(observation)
 
     def distance(other: Element) -> tuple[bool, int]:
@@ -71,9 +72,9 @@ def siblings(observation: Observation, right: Action) -> Iterator[Action]:
         return other.kind != element.kind, (x - across) ** 2 + (y - down) ** 2
 
     for other in sorted(observation.elements, key=distance):
-        click = Action.click(other)
-        if not agrees(click, right, observation):
-            yield click
+        elsewhere = Action.click(other) if right.point is None else right.on(other)
+        if not agrees(elsewhere, right, observation):
+            yield elsewhere
 
 
 def _compare(trajectory: Trajectory, index: int, step: Step, candidate: Candidate) -> Draft:
@@ -90,14 +91,16 @@ def _near_misses(trajectory: Trajectory, index: int) -> Iterator[tuple[Generator
     steps = trajectory.episode.steps
     observation, right = steps[index].observation, steps[index].action
     instruction = trajectory.episode.instruction
-    if right.kind is Kind.SCROLL:
-        yield Generator.WRONG_TEXT, Action(Kind.SCROLL, text="up" if right.text == "down" else "down")
+    if right.kind in (Kind.SCROLL, Kind.SWIPE):
+        yield Generator.WRONG_TEXT, replace(right, text=OPPOSITE[right.text])
     elif right.kind is Kind.TYPE:
         texts = (text for text in _typings(instruction, right.text) if not agrees(text, right, observation))
         yield from ((Generator.WRONG_TEXT, text) for text in islice(texts, 1))
+    if right.kind in (Kind.LONG_PRESS, Kind.SWIPE):
+        yield Generator.SWAPPED_KIND, Action(Kind.CLICK, right.point, right.target)
     if index and not agrees(steps[index - 1].action, right, observation):
         yield Generator.REPEAT, steps[index - 1].action
-    yield from ((Generator.SIBLING, click) for click in siblings(observation, right))
+    yield from ((Generator.SIBLING, action) for action in siblings(observation, right))
     if right.target is not None:
         yield from ((Generator.SWAPPED_KIND, text) for text in _typings(instruction, right.target[1]))
 

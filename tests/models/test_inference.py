@@ -62,6 +62,19 @@ def test_candidates_of_one_element_are_merged() -> None:
     ]
 
 
+def test_gestures_on_one_element_are_merged_by_what_they_do() -> None:
+    observation = contexts()[0].observation
+    answers = {f'{gesture} button "b0" 20,5': 1 for gesture in ("click", "long_press", "swipe up", "swipe left")}
+    answers |= {'long_press button "b0" 21,6': 2, 'swipe left button "b0" 21,6': 3, 'swipe up button "b0" 45,5': 9}
+    found = merge(answers, observation)
+    assert [(str(candidate.action), candidate.count) for candidate in found] == [
+        ('swipe left button "b0" 21,6', 4),
+        ('long_press button "b0" 21,6', 3),
+        ('click button "b0" 20,5', 1),
+        ('swipe up button "b0" 20,5', 1),
+    ]
+
+
 def test_an_untrained_agent_may_have_nothing_to_propose(network: Network) -> None:
     proposals = Agent(network).propose(contexts(), 3, 1.0, "a seed")
     assert len(proposals) == 3

@@ -48,9 +48,11 @@ ELEMENTS = st.builds(
 )
 ACTIONS = st.one_of(
     ELEMENTS.map(Action.click),
+    ELEMENTS.map(Action(Kind.LONG_PRESS, (0, 0), ("", "")).on),
+    st.builds(Action(Kind.SWIPE, (0, 0), ("", ""), "up").on, ELEMENTS),
     st.builds(Action, st.just(Kind.TYPE), text=st.text()),
     st.builds(Action, st.just(Kind.PRESS), text=st.sampled_from(["Enter", "é", "ArrowDown"])),
-    st.builds(Action, st.just(Kind.SCROLL), text=st.sampled_from(["up", "down"])),
+    st.builds(Action, st.just(Kind.SCROLL), text=st.sampled_from(["up", "right"])),
     st.sampled_from([Action(Kind.WAIT), Action(Kind.COMPLETE)]),
 )
 SCREENS = st.builds(

@@ -30,6 +30,8 @@ from tasks.reward_data.draft import Draft
 from tasks.reward_data.draft import screen as shown
 
 DOWN, UP = Action(Kind.SCROLL, text="down"), Action(Kind.SCROLL, text="up")
+HOLD = Action(Kind.LONG_PRESS, MAIL.point, (MAIL.kind, MAIL.text))
+ASIDE = Action(Kind.SWIPE, POST.point, (POST.kind, POST.text), "left")
 ENTER = Action(Kind.PRESS, text="Enter")
 
 
@@ -99,7 +101,7 @@ def test_surplus_is_dropped_where_it_leads_most() -> None:
 
 
 CLICKS = [click(element) for element in FORM]
-ACTIONS = st.sampled_from([*CLICKS, typed("Ann"), typed("Bob"), ENTER, DOWN, Action(Kind.WAIT)])
+ACTIONS = st.sampled_from([*CLICKS, typed("Ann"), typed("Bob"), ENTER, DOWN, HOLD, ASIDE, Action(Kind.WAIT)])
 SCORES = st.none() | st.sampled_from([0.0, 0.3, 0.5, 0.9])
 CANDIDATES = st.lists(
     st.builds(Candidate, ACTIONS | st.just(COMPLETE), st.just(1), SCORES),

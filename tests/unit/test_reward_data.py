@@ -30,6 +30,7 @@ from tasks.reward_data.draft import Draft
 from tasks.reward_data.rule import agrees, executed, proposed, siblings
 
 DOWN, UP = Action(Kind.SCROLL, text="down"), Action(Kind.SCROLL, text="up")
+LEFT, RIGHT = Action(Kind.SCROLL, text="left"), Action(Kind.SCROLL, text="right")
 ENTER = Action(Kind.PRESS, text="Enter")
 
 
@@ -67,6 +68,14 @@ def test_a_row_names_the_goal_the_round_and_the_models() -> None:
     assert (row.agent, row.reward) == ("a" * 12, "b" * 12)
 
 
+def held(element: Element) -> Action:
+    return Action(Kind.LONG_PRESS, element.point, (element.kind, element.text))
+
+
+def swiped(element: Element, way: str) -> Action:
+    return Action(Kind.SWIPE, element.point, (element.kind, element.text), way)
+
+
 LINK = Element("link", "Submit", (30, 125, 20, 8))  # within the button
 
 
@@ -85,6 +94,13 @@ LINK = Element("link", "Submit", (30, 125, 20, 8))  # within the button
         (ENTER, ENTER, True),
         (Action(Kind.PRESS, text="Tab"), ENTER, False),
         (UP, DOWN, False),
+        (LEFT, DOWN, False),
+        (Action(Kind.LONG_PRESS, (21, 139), ("button", "Go")), held(SUBMIT), True),
+        (held(MAIL), held(SUBMIT), False),
+        (click(SUBMIT), held(SUBMIT), False),
+        (Action(Kind.SWIPE, (21, 139), ("button", "Go"), "left"), swiped(SUBMIT, "left"), True),
+        (swiped(SUBMIT, "right"), swiped(SUBMIT, "left"), False),
+        (swiped(MAIL, "left"), swiped(SUBMIT, "left"), False),
         (typed("Ann"), click(NAME), False),
         (COMPLETE, click(NAME), False),
         (Action(Kind.CLICK, (5, 5), ("x", "")), Action(Kind.CLICK, (5, 5), ("y", "")), True),  # on no element
@@ -152,6 +168,27 @@ def test_near_misses_are_the_most_tempting_ones() -> None:
         (3, "sibling", 'click checkbox "Post" 26,86'),
         (3, "sibling", 'click checkbox "Mail" 26,66'),
     ]
+
+
+def test_near_misses_of_touches_are_other_touches() -> None:
+    path = demonstration(held(MAIL), swiped(POST, "left"), RIGHT)
+    wrong = [(item.step, item.generator.value, str(item.action)) for item in executed(path, 4) if not item.label]
+    assert wrong == [
+        (0, "swapped_kind", 'click checkbox "Mail" 26,66'),
+        (0, "sibling", 'long_press textbox "" 70,40'),
+        (0, "sibling", 'long_press button "Submit" 50,130'),
+        (0, "swapped_kind", 'type "Ann"'),
+        (1, "wrong_text", 'swipe right checkbox "Post" 26,86'),
+        (1, "swapped_kind", 'click checkbox "Post" 26,86'),
+        (1, "repeat", 'long_press checkbox "Mail" 26,66'),
+        (1, "sibling", 'swipe left checkbox "Mail" 26,66'),
+        (2, "wrong_text", "scroll left"),
+        (2, "repeat", 'swipe left checkbox "Post" 26,86'),
+        (2, "sibling", 'click textbox "" 70,40'),
+        (2, "sibling", 'click checkbox "Mail" 26,66'),
+    ]
+    past = [str(item.action) for item in endings(path, {}, 2, seed=0) if item.generator is Generator.PAST_END]
+    assert past == ["scroll right", 'click textbox "" 70,40']
 
 
 def test_where_little_is_on_the_screen_typing_takes_the_place_of_a_click() -> None:

@@ -107,8 +107,8 @@ OF_STEPS: list[tuple[str, Change]] = [
     ("a step reward is 0..1", _step(score=-0.1)),
     ("the lowest candidate score is 0..1", _step(candidates=_candidates(-0.1))),
     ("the highest candidate score is 0..1", _step(candidates=_candidates(1.1))),
-    ("a click is within the width of its screenshot", _step(action=Action.parse(FAR))),
-    ("a click is within the height of its screenshot", _step(action=Action.parse(DEEP))),
+    ("a point is within the width of its screenshot", _step(action=Action.parse(FAR))),
+    ("a point is within the height of its screenshot", _step(action=Action.parse(DEEP))),
 ]
 OF_BOTH_ROWS: list[tuple[str, dict[str, Any]]] = [
     ("its trajectory is in trajectories.parquet", {"trajectory": "round-0001/click-ok/10000/99"}),
@@ -120,8 +120,10 @@ OF_BOTH_ROWS: list[tuple[str, dict[str, Any]]] = [
     ("the agent that acted is named", {"agent": ""}),
     ("the reward model that scored is named", {"reward": ""}),
     ("the action can be read", {"action": "jump"}),
-    ("a click is within the width of its screenshot", {"action": FAR}),
-    ("a click is within the height of its screenshot", {"action": DEEP}),
+    ("a point is within the width of its screenshot", {"action": FAR}),
+    ("a point is within the width of its screenshot", {"action": FAR.replace("click", "long_press")}),
+    ("a point is within the height of its screenshot", {"action": DEEP}),
+    ("a point is within the height of its screenshot", {"action": DEEP.replace("click", "swipe left")}),
 ]
 OF_AGENT_ROWS = [*OF_BOTH_ROWS, ("what made the row is named", {"source": ""})]
 OF_REWARD_ROWS = [

@@ -1,0 +1,153 @@
+"""Apps on a phone or an emulator as a world, over adb. docs/android.md says what is deterministic, and what is not."""
+
+from __future__ import annotations
+
+from environments.adb import HOLD_MS, Phone
+from environments.android_goals import Job, read_job
+from environments.android_tree import elements
+from environments.types import (
+    WAYS,
+    Action,
+    EpisodeOver,
+    Goal,
+    GoalError,
+    Kind,
+    Observation,
+    Start,
+    WorldError,
+    swipe_end,
+)
+
+LOOKS = 5  # at a screen that does not come to rest, before it is taken as it is
+_SWIPE_MS = 300
+_SCROLL_SHARE = 0.6  # of what scrolls, that a scroll covers
+_SCROLL_MS = 800  # slow: a fling would go on by itself
+
+
+class Android:
+    """A world of apps. ``Goal.page`` is a goal file and the id of a goal in it, such as ``data/goals/todo.yaml#add``.
+
+    It holds a phone from the first reset until it is closed or breaks: as many episodes run side by side as there
+    are phones.
+    """
+
+    def __init__(self) -> None:
+        self._phone: Phone | None = None
+        self._job: Job | None = None
+        self._last: Observation | None = None
+        self._ended = True
+
+    def reset(self, goal: Goal, seed: int) -> Start:
+        """Put the phone into the state that the goal's file asks for, and start the app.
+
+        Raises:
+            WorldError: when there is no such goal, no phone can be used, or it refuses a command.
+            Busy: when this process's other worlds hold all phones.
+        """
+        self._ended, self._last = True, None
+        try:
+            self._job = read_job(goal.page, seed)
+        except GoalError as error:
+            raise WorldError(f"goal {goal.id}: {error}") from error
+        try:
+            phone = self._phone = self._phone or Phone()
+            for line in self._job.before:
+                phone.command(line)
+            phone.start(self._job.app)
+            observation = self._observe(phone)
+        except WorldError:
+            self.close()
+            raise
+        self._ended = False
+        return Start(self._job.instruction, observation)
+
+    def step(self, action: Action) -> Observation:
+        """Act, let the screen come to rest, observe. ``complete`` changes nothing and ends the episode.
+
+        Raises:
+            EpisodeOver: when the episode has ended, or none has begun.
+            WorldError: when the phone is out of reach, or cannot type a character; the episode is over.
+        """
+        if self._ended or self._phone is None or self._last is None:
+            raise EpisodeOver(f"{action}: the episode has ended or not begun; call reset first")
+        if action.kind is Kind.COMPLETE:
+            self._ended = True
+            return self._last
+        try:
+            _perform(self._phone, action, self._last)
+            return self._observe(self._phone)
+        except WorldError:
+            self.close()
+            raise
+
+    @property
+    def ended(self) -> bool:
+        """Whether ``complete`` was said, or the phone broke; also before the first reset. An app ends nothing."""
+        return self._ended
+
+    def verdict(self) -> bool:
+        """Whether the goal's check holds on the phone now; False once the phone is given back.
+
+        Raises:
+            EpisodeOver: before a reset.
+            WorldError: when the phone is out of reach, or the check itself fails.
+        """
+        if self._last is None or self._job is None:
+            raise EpisodeOver("no episode has begun: there is no verdict; call reset first")
+        return self._phone is not None and self._job.reached(self._phone, self._last)
+
+    def close(self) -> None:
+        """End the episode and leave the phone to others, as it is. A second call has no effect."""
+        self._ended = True
+        if self._phone is not None:
+            self._phone.release()
+            self._phone = None
+
+    def _observe(self, phone: Phone) -> Observation:
+        """The screen once two pictures in a row agree, with the tree that was read between them."""
+        picture = phone.screenshot()
+        for _ in range(LOOKS):
+            before, tree = picture, phone.tree()
+            picture = phone.screenshot()
+            if picture == before:
+                break
+        size = Observation(picture, ()).size
+        self._last = Observation(picture, elements(tree, size))
+        return self._last
+
+
+def _perform(phone: Phone, action: Action, screen: Observation) -> None:
+    if action.point is not None and not screen.shows(action.point):
+        return  # there is no glass to touch
+    if action.kind is Kind.CLICK and action.point is not None:
+        phone.tap(*action.point)
+    elif action.kind is Kind.LONG_PRESS and action.point is not None:
+        phone.swipe(action.point, action.point, HOLD_MS)
+    elif action.kind is Kind.SWIPE and action.point is not None:
+        phone.swipe(action.point, swipe_end(action.point, action.text, screen.size), _SWIPE_MS)
+    elif action.kind is Kind.TYPE:
+        phone.type(action.text)
+    elif action.kind is Kind.PRESS:
+        phone.press(action.text)
+    elif action.kind is Kind.SCROLL:
+        phone.swipe(*_scroll_line(screen, action.text), _SCROLL_MS)
+    elif action.kind is Kind.WAIT:
+        phone.shell("sleep 1")
+
+
+def _scroll_line(screen: Observation, way: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The finger's way in the largest thing that scrolls: against the direction in which the view goes."""
+    left, top, width, height = _scroller(screen, way)
+    across, down = (
+        round(step * _SCROLL_SHARE / 2 * side) for step, side in zip(WAYS[way], (width, height), strict=True)
+    )
+    x, y = left + width // 2, top + height // 2
+    return (x + across, y + down), (x - across, y - down)
+
+
+def _scroller(screen: Observation, way: str) -> tuple[int, int, int, int]:
+    """The box of what scrolls that way, as far as its kind tells; else of anything that scrolls; else the screen."""
+    moving = [element for element in screen.elements if "scrollable" in element.states]
+    fitting = [element for element in moving if (element.kind == "pager") == (way in ("left", "right"))]
+    boxes = (element.box for element in fitting or moving)
+    return max(boxes, key=lambda box: box[2] * box[3], default=(0, 0, *screen.size))

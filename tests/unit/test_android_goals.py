@@ -1,0 +1,103 @@
+"""Goals in apps: what a file says, what the seed chooses, and the one line that says what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent, indent
+
+import pytest
+import yaml
+
+from environments.android_goals import read_job
+from environments.registry import load_goals
+from environments.types import Goal, GoalError
+
+GOOD = """
+    id: send
+    tier: 2
+    max_steps: 8
+    instruction: Tell {who} {{now}} that "{what}".
+    values:
+      who: [Ann, Ben, Cem]
+      what: ["it's late", 'a "quote"']
+    setup:
+      - shell am broadcast -a add --es name {who} --es text {what} | awk '{{print $1}}'
+      - push notes.db /sdcard/{who}.db
+    success: {shell: sent_to, prints: "{who}"}
+"""
+
+
+def _file(folder: Path, goal: str = GOOD, app: str = "org.example.chat/.Main") -> Path:
+    path = folder / "chat.yaml"
+    reset = "  reset:\n    - emu avd snapshot load clean\n    - shell echo '{}'\n"
+    head = f"android:\n  app: {app}\n{reset}  goals:\n"
+    entry = indent(dedent(goal).strip(), "      ").strip()
+    path.write_text(f"{head}    - {entry}\n", encoding="utf-8")
+    return path
+
+
+def test_a_file_gives_goals(tmp_path: Path) -> None:
+    file = _file(tmp_path)
+    assert load_goals(file) == {"send": Goal("send", "environments.android:Android", f"{file}#send", 2, 8)}
+
+
+def test_the_seed_chooses_the_values_and_commands_get_them_quoted(tmp_path: Path) -> None:
+    page = f"{_file(tmp_path)}#send"
+    jobs = [read_job(page, seed) for seed in range(40)]
+    assert {(job.app, job.before[0], job.before[1]) for job in jobs} == {
+        ("org.example.chat/.Main", "emu avd snapshot load clean", "shell echo '{}'")
+    }
+    assert {(job.instruction, job.before[2:]) for job in jobs} == {
+        (
+            f'Tell {who} {{now}} that "{what}".',
+            (
+                f"shell am broadcast -a add --es name {who} --es text {quoted} | awk '{{print $1}}'",
+                f"push notes.db /sdcard/{who}.db",
+            ),
+        )
+        for who in ("Ann", "Ben", "Cem")
+        for what, quoted in (("it's late", "'it'\"'\"'s late'"), ('a "quote"', "'a \"quote\"'"))
+    }
+    assert [read_job(page, seed).instruction for seed in range(40)] == [job.instruction for job in jobs]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("tier: 2", "tier: 5", "goal send tier: .*less than or equal to 4"),
+        ("tier: 2", "teir: 2", "goal send (tier: Field required|teir: Extra inputs)"),
+        ("id: send", "id: Send It", "goal Send It id: "),
+        ("who: [Ann, Ben, Cem]", "who: []", "goal send values.who: "),
+        ("who: [Ann, Ben, Cem]", "who: [1, 2]", "goal send values.who.0: .*valid string"),
+        ("Tell {who}", "Tell {whom}", r"goal send: .*has \{whom\}, which is not among its values \(who, what\)"),
+        ("--es name {who}", "--es name {name}", r"goal send: .*has \{name\}"),
+        ("Tell {who}", "Tell {who!r}", "must be the name of a value"),
+        ("Tell {who}", "Tell {who.x}", "must be the name of a value"),
+        ("Tell {who}", "Tell {who", "goal send: .*'}'|goal send: "),
+        ('prints: "{who}"', 'equals: "{who}"', "goal send success"),
+        (', prints: "{who}"', "", "goal send success: .*give shell and prints, or sql, database and prints, or screen"),
+        ('prints: "{who}"', 'prints: "1", screen: Sent', "give shell and prints, or sql"),
+    ],
+)
+def test_a_wrong_entry_is_named_in_one_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    with pytest.raises(GoalError, match=message) as caught:
+        load_goals(_file(tmp_path, GOOD.replace(old, new)))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_app_is_named(tmp_path: Path) -> None:
+    with pytest.raises(GoalError, match=r"chat\.yaml: android\.app: "):
+        load_goals(_file(tmp_path, app="org.example.chat"))
+    file = tmp_path / "empty.yaml"
+    file.write_text(yaml.safe_dump({"android": None}))
+    with pytest.raises(GoalError, match="android: "):
+        load_goals(file)
+
+
+def test_a_page_that_is_not_there_is_named(tmp_path: Path) -> None:
+    file = _file(tmp_path)
+    with pytest.raises(GoalError, match=r"'sned' is not one of send"):
+        read_job(f"{file}#sned", 0)
+    with pytest.raises(GoalError, match=r"No such file.*give it as FILE#GOAL-ID"):
+        read_job("nowhere.yaml#send", 0)
