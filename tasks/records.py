@@ -242,7 +242,7 @@ class _Shard:
 def _flatten(trajectory: Trajectory) -> list[dict[str, Any]]:
     """The rows of a trajectory without their screenshots: one a step, and one for the screen it ended on."""
     about, episode = _about(trajectory), trajectory.episode
-    taken = [
+    taken: list[dict[str, Any]] = [
         {
             "elements": _elements(step.observation),
             "action": str(step.action),
