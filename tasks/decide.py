@@ -9,7 +9,7 @@ p-value is somewhat too small where judgements of the same trajectory agree.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ def fallen(judgements: Sequence[Judgement]) -> list[str]:
     return worse
 
 
-def solved(trajectories: Sequence[Trajectory], accept: float) -> list[tuple[str, bool]]:
+def solved(trajectories: Iterable[Trajectory], accept: float) -> list[tuple[str, bool]]:
     """(goal id, solved) of each goal instance tried: solved when some path counts as solved.
 
     An instance without a scored path (its world crashed) says nothing about the agent and is left out.

@@ -53,12 +53,12 @@ def run(params: Params) -> None:
     kept = scratch("evaluate")
     crew = Crew(make_player, (params, number), params.numerics.threads)
     units = [(f"{name}-{goal}", (name, chosen)) for goal, chosen in instances.items() for name in MODELS]
-    episodes = spread("evaluate agents", crew, units, kept, TRAJECTORIES, lambda unit: unit[1][0].goal.max_steps)
+    episodes = list(spread("evaluate agents", crew, units, kept, TRAJECTORIES, lambda unit: unit[1][0].goal.max_steps))
     questions = ask(episodes, list(goals.values()), first, params)
     crew = Crew(make_judge, (params,), params.numerics.threads)
     chunks = [questions[at : at + 32] for at in range(0, len(questions), 32)]
-    judged = spread("evaluate reward models", crew, [(f"judged-{n}.json", c) for n, c in enumerate(chunks)], kept, JSON)
-    _write(episodes, judged)
+    parts = [(f"judged-{n}.json", chunk) for n, chunk in enumerate(chunks)]
+    _write(episodes, list(spread("evaluate reward models", crew, parts, kept, JSON)))
 
 
 def make_player(params: Params, number: int) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:

@@ -30,7 +30,7 @@ def run(params: Params) -> None:
         GateError: when there is no row at all. Without agent rows alone, the stage validate stops the round.
     """
     chosen = params.filter
-    trajectories = read_trajectories(ROUND / "scored")
+    trajectories = list(read_trajectories(ROUND / "scored"))
     verdicts = judge(trajectories, chosen.accept, chosen.max_per_goal)
     accepted = [trajectory for trajectory in trajectories if verdicts[trajectory.id] is None]
     for_agent = agent_rows(accepted, "accepted")

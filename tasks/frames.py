@@ -10,8 +10,6 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from PIL import Image, UnidentifiedImageError
 from environments.types import Action, ActionError, Step
 from tasks.errors import RecordError
 from tasks.records import AgentRow, RewardRow, Trajectory, read_trajectories
-from tasks.reward_data.draft import screen
 
 TRAJECTORY_COLUMNS = (
     *("id", "row", "round", "origin", "goal", "seed", "instruction", "outcome"),
@@ -46,12 +43,16 @@ class Frames:
 
 
 def read_frames(folder: Path) -> Frames:
-    """Read the four files of ``data/round/rows``. Raises RecordError when one cannot be read."""
-    trajectories = read_trajectories(folder)
-    known = {trajectory.id: trajectory for trajectory in trajectories}
+    """Read the tables of ``data/round/rows``. Raises RecordError when one cannot be read."""
+    trajectories, steps, known = list[dict[str, Any]](), list[dict[str, Any]](), dict[str, _Known]()
+    for trajectory in read_trajectories(folder):
+        about = _known(trajectory)
+        known[trajectory.id] = about
+        trajectories.append(_flat(trajectory))
+        steps += _steps(trajectory, about)
     return Frames(
-        _frame(map(_flat, trajectories), TRAJECTORY_COLUMNS),
-        _frame(chain.from_iterable(map(_steps, trajectories)), STEP_COLUMNS),
+        _frame(trajectories, TRAJECTORY_COLUMNS),
+        _frame(steps, STEP_COLUMNS),
         _rows(folder / "agent_rows.parquet", AgentRow, known),
         _rows(folder / "reward_rows.parquet", RewardRow, known),
     )
@@ -62,7 +63,21 @@ def dtypes(kind: type[AgentRow] | type[RewardRow]) -> dict[str, str]:
     return {field.name: _DTYPES[str(field.type)] for field in fields(kind)}
 
 
-@lru_cache(maxsize=4096)
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the rules of a row ask about its trajectory; ``sizes`` are those of its screens, the last one included."""
+
+    id: str
+    origin: str
+    sizes: tuple[dict[str, float], ...]
+
+
+def _known(trajectory: Trajectory) -> _Known:
+    episode = trajectory.episode
+    screens = (*(step.observation for step in episode.steps), episode.last)
+    return _Known(trajectory.id, trajectory.origin.value, tuple(_size(screen.screenshot) for screen in screens))
+
+
 def _size(png: bytes) -> dict[str, float]:
     try:
         with Image.open(io.BytesIO(png)) as picture:
@@ -87,13 +102,13 @@ def _flat(trajectory: Trajectory) -> dict[str, Any]:
     }
 
 
-def _steps(trajectory: Trajectory) -> Iterator[dict[str, Any]]:
+def _steps(trajectory: Trajectory, about: _Known) -> Iterator[dict[str, Any]]:
     for index, step in enumerate(trajectory.episode.steps):
         yield {
             "id": f"{trajectory.id}#{index}",
             **_scores(step),
             **_point(step.action),
-            **_size(step.observation.screenshot),
+            **about.sizes[index],
         }
 
 
@@ -117,7 +132,7 @@ def _point(action: Action) -> dict[str, float]:
     return {"x": x, "y": y}
 
 
-def _rows(path: Path, kind: type[AgentRow] | type[RewardRow], known: Mapping[str, Trajectory]) -> pd.DataFrame:
+def _rows(path: Path, kind: type[AgentRow] | type[RewardRow], known: Mapping[str, _Known]) -> pd.DataFrame:
     rows = _read(path)
     if {name: str(dtype) for name, dtype in rows.dtypes.items()} != dtypes(kind):
         return rows  # nothing can be derived; the first rules of its suite say so
@@ -125,17 +140,15 @@ def _rows(path: Path, kind: type[AgentRow] | type[RewardRow], known: Mapping[str
     return _blank(rows.join(_frame(beside, DERIVED_COLUMNS)))
 
 
-def _beside(row: Mapping[Any, Any], trajectory: Trajectory | None) -> dict[str, Any]:
-    if trajectory is None:
+def _beside(row: Mapping[Any, Any], about: _Known | None) -> dict[str, Any]:
+    if about is None:
         return {**_read_action(row["action"]), **_NO_SIZE}
-    steps = len(trajectory.episode.steps)
-    there = 0 <= row["step"] <= steps
     return {
-        "known_trajectory": trajectory.id,
-        "origin": trajectory.origin.value,
-        "steps": steps,
+        "known_trajectory": about.id,
+        "origin": about.origin,
+        "steps": len(about.sizes) - 1,
         **_read_action(row["action"]),
-        **(_size(screen(trajectory, row["step"]).screenshot) if there else _NO_SIZE),
+        **(about.sizes[row["step"]] if 0 <= row["step"] < len(about.sizes) else _NO_SIZE),
     }
 
 

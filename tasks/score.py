@@ -19,8 +19,7 @@ from tasks.workers import TRAJECTORIES, Crew, spread
 
 def run(params: Params) -> None:
     """Score what is not scored yet. Writes ``data/round/scored``."""
-    trajectories = read_trajectories(ROUND / "explored")
-    groups = groupby(trajectories, key=lambda trajectory: trajectory.episode.instance.name)
+    groups = groupby(read_trajectories(ROUND / "explored"), key=lambda trajectory: trajectory.episode.instance.name)
     units = [(name.replace("/", "-"), list(group)) for name, group in groups]
     crew = Crew(make_worker, (params,), params.numerics.threads)
     TRAJECTORIES.write(ROUND / "scored", spread("score", crew, units, scratch("score"), TRAJECTORIES))

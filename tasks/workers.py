@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import chain
 from multiprocessing.connection import wait
 from pathlib import Path
 from threading import Thread
@@ -28,18 +29,22 @@ Unit = Any
 
 @dataclass(frozen=True, slots=True)
 class Keep(Generic[Result]):
-    """How a finished unit is kept: ``write`` at a path, ``read`` back (RecordError when it is broken)."""
+    """How results are kept: ``write`` them at a path, ``read`` them one by one (RecordError when it is broken)."""
 
-    write: Callable[[Path, Result], None]
-    read: Callable[[Path], Result]
+    write: Callable[[Path, Iterable[Result]], None]
+    read: Callable[[Path], Iterable[Result]]
 
 
-def _write_trajectories(path: Path, trajectories: list[Trajectory]) -> None:
+def _write_trajectories(path: Path, trajectories: Iterable[Trajectory]) -> None:
     def store(folder: Path) -> None:
         folder.mkdir()
         write_trajectories(folder, trajectories)
 
     write_whole(path, store)
+
+
+def _write_list(path: Path, values: Iterable[Any]) -> None:
+    write_json(path, list(values))
 
 
 def _read_list(path: Path) -> list[Any]:
@@ -49,15 +54,15 @@ def _read_list(path: Path) -> list[Any]:
         raise RecordError(f"{path}: {error}") from error
 
 
-TRAJECTORIES: Keep[list[Trajectory]] = Keep(_write_trajectories, read_trajectories)
-JSON: Keep[list[Any]] = Keep(write_json, _read_list)
+TRAJECTORIES: Keep[Trajectory] = Keep(_write_trajectories, read_trajectories)
+JSON: Keep[Any] = Keep(_write_list, _read_list)
 
 
 @dataclass(frozen=True, slots=True)
 class Crew:
     """Who does the units: ``make(*arguments)`` runs once in each of ``processes`` and returns what does a unit."""
 
-    make: Callable[..., Callable[[Unit], Any]]
+    make: Callable[..., Callable[[Unit], Iterable[Any]]]
     arguments: tuple[Any, ...]
     processes: int
 
@@ -67,10 +72,13 @@ def spread(
     crew: Crew,
     units: Sequence[tuple[str, Unit]],
     scratch: Path,
-    keep: Keep[list[Result]],
+    keep: Keep[Result],
     size: Callable[[Unit], float] = lambda unit: 0.0,  # noqa: ARG005
-) -> list[Result]:
+) -> Iterator[Result]:
     """The results of all units, one after the other, in the order of the units.
+
+    All are made and kept before it returns; then they are read back one by one, so that no process ever holds more
+    than those of a unit.
 
     Args:
         what: the word before the progress line.
@@ -78,23 +86,22 @@ def spread(
         scratch: where finished units are kept between attempts.
         size: how long a unit may take; the longest are begun first, so that no worker ends alone.
     """
-    found = {name: result for name, _ in units if (result := _kept(scratch / name, keep)) is not None}
-    missing = sorted((pair for pair in units if pair[0] not in found), key=lambda pair: -size(pair[1]))
-    progress = Progress(what, len(units), len(found))
-    if found:
-        log.info("%s: %d of %d were finished before", what, len(found), len(units))
+    unfinished = [(name, unit) for name, unit in units if not _whole(scratch / name, keep)]
+    missing = sorted(unfinished, key=lambda pair: -size(pair[1]))
+    finished = len(units) - len(missing)
+    progress = Progress(what, len(units), finished)
+    if finished:
+        log.info("%s: %d of %d were finished before", what, finished, len(units))
     if missing:
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(crew.processes, len(missing)), context, _start, (crew,)) as pool:
-            jobs = {pool.submit(_do, unit): name for name, unit in missing}
-            for job in as_completed(jobs):
-                found[jobs[job]] = job.result()
-                keep.write(scratch / jobs[job], job.result())
+            for job in as_completed([pool.submit(_do, unit, scratch / name, keep) for name, unit in missing]):
+                job.result()
                 progress.step()
-    return [result for name, _ in units for result in found[name]]
+    return chain.from_iterable(keep.read(scratch / name) for name, _ in units)
 
 
-_work: Callable[[Unit], Any]
+_work: Callable[[Unit], Iterable[Any]]
 
 
 def _start(crew: Crew) -> None:
@@ -115,19 +122,22 @@ def _die_with_parent() -> None:
         os._exit(1)
 
 
-def _do(unit: Unit) -> Any:
-    return _work(unit)
+def _do(unit: Unit, path: Path, keep: Keep[Any]) -> None:
+    """Do a unit in a worker and keep its results: screenshots never pass between processes."""
+    keep.write(path, _work(unit))
 
 
-def _kept(path: Path, keep: Keep[Result]) -> Result | None:
-    """A finished unit's result; a broken one is set aside and made again."""
+def _whole(path: Path, keep: Keep[Any]) -> bool:
+    """Whether a unit is finished; a broken one is set aside and made again."""
     if not path.exists():
-        return None
+        return False
     try:
-        return keep.read(path)
+        for _ in keep.read(path):
+            pass
     except RecordError as error:
         log.warning("%s; it is set aside and made again", error)
         aside = path.with_name(f"{path.name}.broken")
         remove(aside)
         path.rename(aside)
-        return None
+        return False
+    return True

@@ -145,8 +145,8 @@ def test_killed_in_explore_and_in_train_agent_a_round_ends_with_the_same_hashes(
 ) -> None:
     killed = first.copy(first.root.with_name("killed"))
     work = killed.root / ".ratchet/work"
-    killed.kill_when(lambda: len(list(work.glob("explore-*/*/trajectories.parquet"))) >= 1)
-    kept = [path.parent.name for path in work.glob("explore-*/[!.]*/trajectories.parquet")]
+    killed.kill_when(lambda: len(list(work.glob("explore-*/[!.]*/steps-*.parquet"))) >= 1)
+    kept = [path.parent.name for path in work.glob("explore-*/[!.]*/steps-*.parquet")]
     assert kept
     killed.kill_when(lambda: any(work.glob("train_agent-*/checkpoint.safetensors")))
     explored = (killed.root / ".ratchet/logs/explore.log").read_text()

@@ -129,7 +129,7 @@ def test_the_corpus_grows_by_the_rows_of_the_round() -> None:
     assert sorted(path.name for path in (NEXT / "corpus").iterdir()) == ["round-0001", "seed"]
     assert digest(NEXT / "corpus" / "seed") == digest(STATE / "corpus" / "seed")
     assert digest(NEXT / "corpus" / "round-0001") == digest(ROUND / "rows")
-    assert len(read_trajectories(NEXT / "corpus" / "round-0001")) == 2
+    assert len(list(read_trajectories(NEXT / "corpus" / "round-0001"))) == 2
     assert sorted(path.name for path in NEXT.iterdir()) == ["agent", "corpus", "curriculum.json", "reward"]
 
 

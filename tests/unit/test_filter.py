@@ -61,11 +61,11 @@ CRASHED = trajectory(goal="broken", outcome=None, end=End.CRASHED, instruction="
 def test_a_round_gives_exactly_these_rows(filtered: Stage) -> None:
     rows = filtered([SOLVED, FAILED, HOPELESS, CRASHED])
     assert sorted(file.name for file in rows.iterdir()) == [
+        "README.md",
         "agent_rows.parquet",
         "filter.json",
         "reward_rows.parquet",
-        "screenshots.parquet",
-        "trajectories.parquet",
+        "steps-00000-of-00001.parquet",
     ]
     assert read_rows(rows / "agent_rows.parquet", AgentRow) == [
         AgentRow(f"{SOLVED.id}#{step}", SOLVED.id, step, "form", 0, 1, action, "accepted", "a" * 12, "b" * 12)
@@ -87,7 +87,7 @@ def test_a_round_gives_exactly_these_rows(filtered: Stage) -> None:
 
 def test_only_the_trajectories_that_rows_refer_to_are_kept(filtered: Stage) -> None:
     rows = filtered([CRASHED, HOPELESS, FAILED, SOLVED])
-    assert read_trajectories(rows) == [FAILED, SOLVED]
+    assert list(read_trajectories(rows)) == [FAILED, SOLVED]
 
 
 def test_what_was_kept_and_why_not_is_told(filtered: Stage) -> None:

@@ -5,12 +5,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import psutil
 import pytest
+from hand_built import NAME, click, trajectory
 
-from tasks.workers import JSON, Crew, spread
+from tasks.errors import RecordError
+from tasks.files import remove
+from tasks.records import Trajectory, shards
+from tasks.workers import JSON, TRAJECTORIES, Crew, spread
 
 UNITS = [(f"unit-{number}.json", number) for number in range(5)]
 
@@ -44,7 +49,7 @@ EXPECTED = [0, 0, 1, 1, 2, 4, 3, 9, 4, 16]
 @pytest.mark.parametrize("processes", [1, 3])
 def test_results_come_in_the_order_of_the_units(tmp_path: Path, processes: int) -> None:
     crew = Crew(squarer, (str(tmp_path / "diary"),), processes)
-    assert spread("squares", crew, UNITS, tmp_path / "scratch", JSON) == EXPECTED
+    assert list(spread("squares", crew, UNITS, tmp_path / "scratch", JSON)) == EXPECTED
 
 
 def test_finished_units_are_not_done_again_and_broken_ones_are(tmp_path: Path) -> None:
@@ -53,9 +58,34 @@ def test_finished_units_are_not_done_again_and_broken_ones_are(tmp_path: Path) -
     diary.unlink()
     (scratch / "unit-1.json").write_text("[1,")
     (scratch / "unit-3.json").unlink()
-    assert spread("squares", crew, UNITS, scratch, JSON) == EXPECTED
+    assert list(spread("squares", crew, UNITS, scratch, JSON)) == EXPECTED
     assert sorted(diary.read_text().split()) == ["1", "3"]
     assert (scratch / "unit-1.json.broken").read_text() == "[1,"
+
+
+def walker(diary: str) -> Callable[[int], list[Trajectory]]:
+    """Trajectories, as a worker makes them."""
+    return lambda seed: [trajectory(click(NAME), seed=seed, place=place) for place in range(2)]
+
+
+def test_trajectories_of_units_are_merged_as_a_stream(tmp_path: Path) -> None:
+    crew, units = Crew(walker, ("",), 2), [(f"unit-{seed}", seed) for seed in range(3)]
+    found = spread("walk", crew, units, tmp_path / "scratch", TRAJECTORIES)
+    first = next(found)
+    remove(tmp_path / "scratch/unit-2")  # has not been read yet: it is opened when its turn comes
+    expected = [path for _, seed in units for path in walker("")(seed)]
+    assert [first, *islice(found, 3)] == expected[:4]
+    with pytest.raises(RecordError, match="unit-2"):
+        next(found)
+
+
+def test_a_broken_unit_is_set_aside(tmp_path: Path) -> None:
+    crew, units, scratch = Crew(walker, ("",), 1), [("unit-0", 0), ("unit-1", 1)], tmp_path / "scratch"
+    before = list(spread("walk", crew, units, scratch, TRAJECTORIES))
+    (shard,) = shards(scratch / "unit-1")
+    shard.write_bytes(shard.read_bytes()[:-9])
+    assert list(spread("walk", crew, units, scratch, TRAJECTORIES)) == before
+    assert (scratch / "unit-1.broken" / shard.name).exists()
 
 
 def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
