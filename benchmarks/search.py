@@ -204,7 +204,7 @@ def searches(params: Params, per_goal: int, scratch: Path) -> tuple[list[dict[st
     ]
     crew = Crew(make_player, (params,), params.numerics.threads)
     began = time.perf_counter()
-    found = spread("search", crew, units, scratch, JSON, lambda unit: unit[1].goal.max_steps)
+    found = list(spread("search", crew, units, scratch, JSON, lambda unit: unit[1].goal.max_steps))
     return found, time.perf_counter() - began
 
 

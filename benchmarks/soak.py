@@ -109,7 +109,7 @@ def main() -> None:
     watch.start()
     with tempfile.TemporaryDirectory(prefix="ratchet-soak-") as home:
         os.environ["TMPDIR"] = home  # of the workers and their browsers
-        found = spread("soak", Crew(make_worker, (), asked.workers), units, Path(home) / "units", JSON)
+        found = list(spread("soak", Crew(make_worker, (), asked.workers), units, Path(home) / "units", JSON))
         folders = len(list(Path(home).glob("ratchet-chromium-*")))
     watch.stop()
     report(found, wanted, watch, before, folders, time.monotonic() - began)

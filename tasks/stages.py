@@ -66,6 +66,7 @@ def run(name: str) -> None:
 def pin(numerics: Numerics) -> None:
     """Fix what changes the bytes of a computation. Must come before torch is imported."""
     os.environ["OMP_NUM_THREADS"] = str(numerics.threads)
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that spin stand still where cores are shared
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
