@@ -32,6 +32,9 @@ class FlightBrowser(Browser):
         self._folder = folder.resolve()
         super().__init__(folder, [*scripts, _SCRIPT])
         self._root = ORIGIN
+
+    def _start(self, commands_frames: bool) -> None:
+        super()._start(commands_frames)
         width, height = VIEWPORT_PX
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
