@@ -64,9 +64,9 @@ class WebBrowser(Browser):
 
     def renew(self, cookies: Mapping[str, str]) -> None:
         """A new page in a new profile with these cookies: nothing is left of what was before."""
-        self._traffic, self._loading = _Traffic(), False
         self._session = None
         self._session = self._attach()
+        self._traffic, self._loading = _Traffic(), False  # what the page before began is nobody's
         self._prepare()
         for name, value in cookies.items():
             self._call("Network.setCookie", name=name, value=value, url=ORIGIN)

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from environments import replay
 from environments.registry import load_goals, open_world
 from environments.types import COMPLETE, Action, EpisodeOver, Goal, Kind, Observation, World, WorldError
 from environments.web import LONGEST_TEXT, MOST_ELEMENTS, WebApp
@@ -114,6 +115,16 @@ def test_the_same_actions_give_the_same_bytes_on_any_server(world: World, fresh_
     assert seen == _solve(world, goal)
     assert seen == _solve(fresh_world, goal)
     assert seen != _solve(world, goal, SEED + 1)
+
+
+def test_what_does_not_replay_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "EPISODES", 1)
+    monkeypatch.setattr(replay, "STEPS", 2)
+    assert replay.differences(_goal(folder, "hidden")) == []
+    where, before, after = replay.differences(_goal(folder, "shown", hide=[]))
+    assert where == "seed 0, after the reset:"
+    assert before.startswith('- text "served at ')
+    assert after.startswith('+ text "served at ')
 
 
 @pytest.mark.parametrize(
