@@ -88,11 +88,11 @@ class Parts(Ours):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seconds: dict[str, float] = defaultdict(float)
+        self.seconds: dict[str, list[float]] = defaultdict(list)
 
     def reset(self, seed: int) -> None:
         first, kept = self.world._browser is None, self.seconds
-        self.seconds = defaultdict(float)  # a reset is no part of a step
+        self.seconds = defaultdict(list)  # a reset is no part of a step
         super().reset(seed)
         self.seconds = kept
         if first:
@@ -125,7 +125,7 @@ class Parts(Ours):
     def _part(self, name: str) -> Iterator[None]:
         begun = time.perf_counter()
         yield
-        self.seconds[name] += time.perf_counter() - begun
+        self.seconds[name].append(time.perf_counter() - begun)
 
 
 class Stock:

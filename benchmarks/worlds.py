@@ -157,15 +157,13 @@ def print_table(answers: dict[Turn, list[list[Answer]]]) -> None:
 
 
 def parts_of_a_step(answers: list[list[Answer]]) -> dict[str, float]:
-    """Milliseconds of each part of our step, over all rounds."""
-    sums: Counter[str] = Counter()
-    for each in answers:
-        sums.update(each[0]["parts"])
-    steps = sum(each[0]["steps"] for each in answers)
-    whole, click, asked = sums.pop("all"), sums.pop("click"), sums["is it a scrollbar"]
-    sums["mouse events"] = click - asked
-    sums["the rest, in Python"] = whole - sum(sums.values())
-    return {name: 1000 * seconds / steps for name, seconds in sums.most_common()} | {"all": 1000 * whole / steps}
+    """Median milliseconds of each part of our step, over all steps of all rounds."""
+    names = answers[0][0]["parts"]
+    of = {name: 1000 * median(each for (answer,) in answers for each in answer["parts"][name]) for name in names}
+    whole, click = of.pop("all"), of.pop("click")
+    of["mouse events"] = click - of["is it a scrollbar"]
+    of["the rest, in Python"] = whole - sum(of.values())
+    return dict(sorted(of.items(), key=lambda part: -part[1])) | {"all": whole}
 
 
 def ratios(answers: dict[Turn, list[list[Answer]]]) -> dict[str, float]:

@@ -192,9 +192,13 @@ sys.stdin.read()
 """
 
 
-def test_everything_ends_with_a_parent_that_is_killed() -> None:
+def test_everything_ends_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen(
-        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
+        [sys.executable, "-c", HOLD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"TMPDIR": str(tmp_path)},  # it cannot remove its files
     )
     with parent:
         assert parent.stdout is not None
