@@ -233,8 +233,9 @@ class Start:
 class World(Protocol):
     """The contract of every world. One world object runs one episode at a time.
 
-    A world is deterministic: the same goal, seed and actions give the same bytes. ``verdict`` is for
-    evaluation and demonstrations alone: nothing that chooses, scores, filters or trains may call it.
+    A world is deterministic: the same goal, seed and actions give the same bytes (docs/android.md says where a
+    real phone falls short of it). ``verdict`` is for evaluation and demonstrations alone: nothing that chooses,
+    scores, filters or trains may call it.
     """
 
     def reset(self, goal: Goal, seed: int) -> Start:
@@ -255,11 +256,14 @@ class World(Protocol):
         ...
 
     def verdict(self) -> bool:
-        """Whether the goal is reached, as the world itself judges. Raises EpisodeOver before a reset."""
+        """Whether the goal is reached, as the world itself judges; asked before ``close``.
+
+        Raises EpisodeOver before a reset, WorldError when the world can no longer tell.
+        """
         ...
 
     def close(self) -> None:
-        """Release the browser and files. A second call has no effect."""
+        """Release the browser or phone, and files. A second call has no effect."""
         ...
 
 
