@@ -17,17 +17,29 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from environments.types import Action, Element, EpisodeOver, Goal, Kind, Observation, Start, WorldError
+from environments.types import (
+    WAYS,
+    Action,
+    Element,
+    EpisodeOver,
+    Goal,
+    Kind,
+    Observation,
+    Start,
+    WorldError,
+    swipe_end,
+)
 
 _PYTHON = Path(__file__).parents[1] / ".ratchet/browsergym/bin/python"
 _WORKER = Path(__file__).with_name("browsergym_worker.py")
 _TIMEOUT_S = 120.0  # a reset starts two browsers, and the first one imports BrowserGym
 _CHUNK = 1 << 20
 _SUCCESS = 1.0
-_SCROLL_SHARE = 0.8  # of the screen's height, a scroll moves
+_SCROLL_SHARE = 0.8  # of the screen's side, a scroll moves
 _LEAST_VISIBLE = 0.5  # of an element's area, for it to be seen and clicked at its centre
 
 _CONTROLS = {  # BrowserGym's role: our kind. What lies inside them is their text.
@@ -100,7 +112,7 @@ class BrowserGym:
             return self._last
         self._mouse = action.point or self._mouse
         try:
-            told = self._worker.ask(action=spoken(action, self._mouse, _size(self._last.screenshot)[1]))
+            told = self._worker.ask(action=spoken(action, self._mouse, self._last.size))
         except WorldError:
             self.close()
             raise
@@ -134,30 +146,38 @@ class BrowserGym:
         self._ended = told["ended"]
         raw = told["raw_reward"]
         self._reward = (told["reward"] if raw is None else float(raw)) if self._ended else 0.0
-        screenshot = base64.b64decode(told["screenshot"])
-        found = elements(told["nodes"], told["properties"], told["focused"], _size(screenshot))
-        self._last = Observation(screenshot, found)
+        screen = Observation(base64.b64decode(told["screenshot"]), ())
+        found = elements(told["nodes"], told["properties"], told["focused"], screen.size)
+        self._last = replace(screen, elements=found)
         return self._last
 
 
-def spoken(action: Action, mouse: tuple[int, int], height: int) -> str:
+def spoken(action: Action, mouse: tuple[int, int], size: tuple[int, int]) -> str:
     """An action in BrowserGym's words; ``complete`` has none.
 
     Args:
         action: what to say.
         mouse: where the mouse is; a scroll moves what lies there.
-        height: of the screen in pixels, by a share of which a scroll moves.
+        size: width and height of the screen in pixels, by a share of which a scroll moves.
     """
-    if action.kind is Kind.CLICK and action.point is not None:
-        return f"mouse_click{action.point}"
-    if action.kind is Kind.TYPE:
-        return f"keyboard_type({_quoted(action.text)})"
-    if action.kind is Kind.PRESS:
-        return f"keyboard_press({_quoted(action.text)})"
-    if action.kind is Kind.SCROLL:
-        down = round(height * _SCROLL_SHARE)
-        return f"mouse_move{mouse} scroll(0, {-down if action.text == 'up' else down})"
-    return "noop(1000)"
+    at, way = action.point or mouse, WAYS.get(action.text, (0, 0))
+    match action.kind:
+        case Kind.CLICK:
+            words = f"mouse_click{at}"
+        case Kind.LONG_PRESS:
+            words = f"mouse_move{at} mouse_down{at} noop(1000) mouse_up{at}"
+        case Kind.SWIPE:
+            words = f"mouse_drag_and_drop{at + swipe_end(at, action.text, size)}"
+        case Kind.TYPE:
+            words = f"keyboard_type({_quoted(action.text)})"
+        case Kind.PRESS:
+            words = f"keyboard_press({_quoted(action.text)})"
+        case Kind.SCROLL:
+            across, down = (round(step * side * _SCROLL_SHARE) for step, side in zip(way, size, strict=True))
+            words = f"mouse_move{at} scroll({across}, {down})"
+        case _:
+            words = "noop(1000)"
+    return words
 
 
 def _quoted(text: str) -> str:
@@ -231,11 +251,6 @@ def _box(known: dict[str, Any], size: tuple[int, int]) -> tuple[int, int, int, i
     right, bottom = min(round(left + width), size[0]), min(round(top + height), size[1])
     left, top = max(round(left), 0), max(round(top), 0)
     return (left, top, right - left, bottom - top) if right > left and bottom > top else None
-
-
-def _size(screenshot: bytes) -> tuple[int, int]:
-    """Width and height in pixels, from the PNG's header."""
-    return int.from_bytes(screenshot[16:20], "big"), int.from_bytes(screenshot[20:24], "big")
 
 
 def _find_python() -> Path:

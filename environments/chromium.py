@@ -169,6 +169,7 @@ class Browser:
         self._frame()  # a move alone is answered only after a frame
         self._reply(moved)
         self.pass_time(0)
+        self.screenshot()  # a click on a page that was never drawn may get lost
 
     def evaluate(self, expression: str) -> Any:
         """The JSON value of a JavaScript expression in the page; a promise is waited for.

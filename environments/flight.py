@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from environments.chromium import Browser
+from environments.chromium import Browser, Screen
 
 ORIGIN = "http://flight.invalid/"
-VIEWPORT_PX = (375, 667)
+SCREEN = Screen(375, 667)
 _SCRIPT = Path(__file__).with_name("flight.js")
 
 
@@ -30,13 +30,7 @@ class FlightBrowser(Browser):
 
     def __init__(self, folder: Path, scripts: Sequence[Path]) -> None:
         self._folder = folder.resolve()
-        super().__init__(folder, [*scripts, _SCRIPT])
-        self._root = ORIGIN
-
-    def _start(self, commands_frames: bool) -> None:
-        super()._start(commands_frames)
-        width, height = VIEWPORT_PX
-        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        super().__init__(ORIGIN, [*scripts, _SCRIPT], screen=SCREEN)
 
     def _allow_or_refuse(self, params: dict[str, Any]) -> None:
         """Answer with the file. Where there is none, the document stays what it was."""

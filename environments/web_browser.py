@@ -94,6 +94,21 @@ class WebBrowser(Browser):
         with suppress(Refused):  # it led to another document
             self.evaluate("__ratchet.tapped")
 
+    def drag(self, start: tuple[int, int], end: tuple[int, int], ms: int) -> None:
+        """Press at a point, let ``ms`` of the page's time pass, move to the other, release there."""
+        if not self._phone:
+            super().drag(start, end, ms)
+            return
+        self._touch("mousePressed", start)
+        self.pass_time(ms)
+        self._touch("mouseMoved", end)
+        self._touch("mouseReleased", end)
+
+    def _touch(self, event: str, point: tuple[int, int]) -> None:
+        self._mouse = x, y = point
+        self._tell("Input.dispatchMouseEvent", type=event, x=x, y=y, button="left", buttons=1, clickCount=1)
+        self._frame()
+
     def pass_time(self, ms: int) -> None:
         """Let ``ms`` milliseconds pass in the page, in slices: each begins when nothing is under way.
 

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from environments import replay
+from environments.chromium import WAIT_MS
 from environments.registry import load_goals, open_world
 from environments.types import COMPLETE, Action, EpisodeOver, Goal, Kind, Observation, World, WorldError
 from environments.web import LONGEST_TEXT, MOST_ELEMENTS, WebApp
@@ -268,6 +269,16 @@ def test_a_phone_has_touch_and_its_own_width(folder: Path, fresh_world: World) -
     heading = next(element for element in start.observation.elements if element.kind == "heading")
     fresh_world.step(Action.click(heading))
     assert _run(fresh_world, "touches") == 1
+    fingers = "['start', 'move', 'end'].forEach((n) => addEventListener('touch' + n, (e) => ways.push("
+    _run(fresh_world, f"window.ways = []; {fingers}[n, e.changedTouches[0].clientX, performance.now()]))); 0")
+    x, target = heading.point[0], (heading.kind, heading.text)
+    fresh_world.step(Action(Kind.SWIPE, heading.point, target, "left"))
+    fresh_world.step(Action(Kind.LONG_PRESS, heading.point, target))
+    ways = _run(fresh_world, "ways")
+    assert [way[:2] for way in ways] == [
+        ["start", x], ["move", max(0, x - 144)], ["end", max(0, x - 144)], ["start", x], ["end", x],
+    ]  # fmt: skip
+    assert ways[4][2] - ways[3][2] == WAIT_MS
     _solve(fresh_world, goal)
     assert fresh_world.verdict()
 

@@ -71,8 +71,14 @@ def test_what_is_visible_is_listed_in_page_order() -> None:
         (Action(Kind.PRESS, text="Enter"), 'keyboard_press("Enter")'),
         (Action(Kind.SCROLL, text="down"), "mouse_move(30, 40) scroll(0, 256)"),
         (Action(Kind.SCROLL, text="up"), "mouse_move(30, 40) scroll(0, -256)"),
+        (Action(Kind.SCROLL, text="left"), "mouse_move(30, 40) scroll(-400, 0)"),
+        (Action(Kind.SWIPE, (100, 50), ("image", ""), "left"), "mouse_drag_and_drop(100, 50, 0, 50)"),
+        (
+            Action(Kind.LONG_PRESS, (9, 8), ("link", "x")),
+            "mouse_move(9, 8) mouse_down(9, 8) noop(1000) mouse_up(9, 8)",
+        ),
         (Action(Kind.WAIT), "noop(1000)"),
     ],
 )
 def test_an_action_is_said_in_the_words_of_browsergym(action: Action, words: str) -> None:
-    assert spoken(action, (30, 40), SIZE[1]) == words
+    assert spoken(action, (30, 40), SIZE) == words
