@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from environments.android_goals import android_goals
+from environments.android.goals import android_goals
 from environments.types import Goal, GoalError, World, WorldError
-from environments.web_file import WebFile
+from environments.web.file import WebFile
 
 __all__ = ["GoalError", "load_goals", "load_web_file", "open_world"]
 
 _Word = Annotated[str, Field(min_length=1)]
-WEB_WORLD = "environments.web:WebApp"
+WEB_WORLD = "environments.web.app:WebApp"
 
 
 class _Entry(BaseModel):

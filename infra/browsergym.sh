@@ -8,7 +8,7 @@ build=chromium-1117 # of Playwright 1.44
 echo "setup: installing BrowserGym into $home"
 .venv/bin/uv pip install --quiet --python "$home/bin/python" browsergym-core==0.14.3 browsergym-miniwob==0.14.3
 .venv/bin/uv pip install --quiet --python "$home/bin/python" --no-deps miniwob==1.1.0 # for its pages
-chromium=$(.venv/bin/python -c 'from environments.chromium import find_browser; print(find_browser())')
+chromium=$(.venv/bin/python -c 'from environments.browser.chromium import find_browser; print(find_browser())')
 mkdir -p "$home/browsers/$build/chrome-linux"
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$chromium" >"$home/browsers/$build/chrome-linux/chrome"
 chmod +x "$home/browsers/$build/chrome-linux/chrome"

@@ -14,7 +14,7 @@ from phone_shell import PhoneShell
 from todo_phone import TodoPhone
 
 from environments import adb
-from environments.adb import Phone
+from environments.android.adb import Phone
 from environments.types import WorldError
 
 

@@ -13,8 +13,8 @@ from PIL import Image
 from todo_phone import HEIGHT, WIDTH
 from ways import DOWN, GOALS, find, on, plan
 
-from environments.adb import Phone
 from environments.android import LOOKS, Android
+from environments.android.adb import Phone
 from environments.types import (
     COMPLETE,
     Action,

@@ -15,8 +15,8 @@ from phone_shell import ADB_KEYBOARD, PhoneShell
 from todo_phone import TodoPhone
 from ways import GOALS
 
-from environments.adb import Phone, typing_lines
 from environments.android import Android
+from environments.android.adb import Phone, typing_lines
 from environments.types import Action, Kind, WorldError
 
 ASCII = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=30)

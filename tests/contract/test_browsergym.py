@@ -160,7 +160,7 @@ def test_a_python_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_killed_process_breaks_the_episode_and_not_the_world(world: BrowserGym) -> None:
     elements = world.reset(FIRST, SEED).observation.elements
-    family = _below(os.getpid(), "browsergym_worker.py")
+    family = _below(os.getpid(), "browsergym/worker.py")
     os.kill(family[0].pid, signal.SIGKILL)
     with pytest.raises(WorldError, match=r"BrowserGym \(process \d+\) died"):
         world.step(Action(Kind.WAIT))
@@ -172,7 +172,7 @@ def test_a_killed_process_breaks_the_episode_and_not_the_world(world: BrowserGym
 
 def test_a_killed_browser_breaks_the_episode_and_not_the_world(world: BrowserGym) -> None:
     elements = world.reset(FIRST, SEED).observation.elements
-    for process in _below(os.getpid(), "browsergym_worker.py"):
+    for process in _below(os.getpid(), "browsergym/worker.py"):
         with suppress(psutil.NoSuchProcess):  # it ended with its parent
             if "--headless" in process.cmdline():
                 process.kill()
@@ -203,7 +203,7 @@ def test_everything_ends_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     with parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"ready\n"
-        family = _below(parent.pid, "browsergym_worker.py")
+        family = _below(parent.pid, "browsergym/worker.py")
         parent.kill()
     assert len(family) > 3
     assert psutil.wait_procs(family, timeout=30)[1] == []

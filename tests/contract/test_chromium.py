@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from environments.chromium import Browser, find_browser
+from environments.browser.chromium import Browser, find_browser
 from environments.types import Element, WorldError
 
 Open = Callable[[str], Browser]
@@ -255,7 +255,7 @@ def test_a_page_that_throws_is_quoted(show: Open) -> None:
 
 def test_the_browser_ends_with_its_process(root: Path, tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from environments.chromium import Browser\n"
+        "import sys; from pathlib import Path; from environments.browser.chromium import Browser\n"
         "browser = Browser(Path(sys.argv[1])); print(browser.pid, flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", script, str(root)]

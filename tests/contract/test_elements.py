@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from environments.chromium import Browser
+from environments.browser.chromium import Browser
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from environments.chromium import VIEWPORT_PX
-from environments.flight import SCREEN
+from environments.browser.chromium import VIEWPORT_PX
 from environments.miniwob import MiniWoB
+from environments.miniwob.flight import SCREEN
 from environments.types import Action, Element, Goal, Kind, Observation
 
 

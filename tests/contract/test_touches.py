@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from environments.chromium import VIEWPORT_PX, WAIT_MS, Browser
+from environments.browser.chromium import VIEWPORT_PX, WAIT_MS, Browser
 from environments.miniwob import MiniWoB
 from environments.types import Action, Goal, Kind, swipe_end
 

@@ -12,7 +12,7 @@ import pytest
 from environments.registry import load_goals, open_world
 from environments.replay import differences
 from environments.types import Action, End, Goal, Instance, Kind, Observation, World
-from environments.web import WebApp
+from environments.web.app import WebApp
 from models.baselines import RandomAgent, WordOverlap
 from tasks.explore import explore
 from tasks.params import load_params
@@ -113,7 +113,7 @@ WAYS = {
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    world = open_world("environments.web:WebApp")
+    world = open_world("environments.web.app:WebApp")
     yield world
     world.close()
 

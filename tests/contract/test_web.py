@@ -18,10 +18,10 @@ import pytest
 import yaml
 
 from environments import replay
-from environments.chromium import WAIT_MS
+from environments.browser.chromium import WAIT_MS
 from environments.registry import load_goals, open_world
 from environments.types import COMPLETE, Action, EpisodeOver, Goal, Kind, Observation, World, WorldError
-from environments.web import LONGEST_TEXT, MOST_ELEMENTS, WebApp
+from environments.web.app import LONGEST_TEXT, MOST_ELEMENTS, WebApp
 
 SEED = 3
 WAIT = Action(Kind.WAIT)
@@ -59,14 +59,14 @@ def _goal(folder: Path, name: str = "goals", **changes: object) -> Goal:
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    world = open_world("environments.web:WebApp")
+    world = open_world("environments.web.app:WebApp")
     yield world
     world.close()
 
 
 @pytest.fixture
 def fresh_world() -> Iterator[World]:
-    world = open_world("environments.web:WebApp")
+    world = open_world("environments.web.app:WebApp")
     yield world
     world.close()
 
@@ -349,7 +349,7 @@ def test_what_cannot_be_done_is_named(
 
 def test_the_server_and_what_it_started_end_with_their_process(folder: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from environments.web import WebApp\n"
+        "import sys; from pathlib import Path; from environments.web.app import WebApp\n"
         "from environments.registry import load_goals\n"
         "world = WebApp(); world.reset(load_goals(Path(sys.argv[1]))['add-note'], 0)\n"
         "print(world._running.server.port, flush=True); sys.stdin.read()"

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from environments import oracles
-from environments.chromium import VIEWPORT_PX
+from environments.browser.chromium import VIEWPORT_PX
 from environments.registry import load_goals, open_world
 from environments.types import Action, EpisodeOver, Goal, Kind, Observation, World, WorldError
 

@@ -8,7 +8,7 @@ from textwrap import dedent, indent
 import pytest
 import yaml
 
-from environments.android_goals import read_job
+from environments.android.goals import read_job
 from environments.registry import load_goals
 from environments.types import Goal, GoalError
 

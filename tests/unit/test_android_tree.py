@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from environments.android_tree import elements
+from environments.android.tree import elements
 from environments.types import WorldError
 
 SIZE = (1080, 2400)

@@ -10,7 +10,7 @@ import yaml
 
 from environments.registry import GoalError, load_goals, load_web_file
 from environments.types import Goal
-from environments.web_file import fill, fill_path
+from environments.web.file import fill, fill_path
 
 GOOD: dict[str, Any] = {
     "app": {"start": "serve --port {port} {data}", "data": "data", "database": "app.db", "viewport": [800, 600]},
@@ -37,7 +37,7 @@ def _file(folder: Path, app: dict[str, Any] | None = None, goal: dict[str, Any] 
 
 def test_its_goals_are_ordinary_goals(tmp_path: Path) -> None:
     path = _file(tmp_path)
-    assert load_goals(path) == {"rename": Goal("rename", "environments.web:WebApp", f"{path}#rename", 2, 5)}
+    assert load_goals(path) == {"rename": Goal("rename", "environments.web.app:WebApp", f"{path}#rename", 2, 5)}
     (tmp_path / "list.yaml").write_text("- {id: a, world: 'w:W', page: p, tier: 1, max_steps: 1}")
     assert list(load_goals(tmp_path)) == ["rename", "a"]
 

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from environments.chromium import Screen
+from environments.browser.chromium import Screen
 from environments.registry import GoalError, load_web_file
 from environments.types import Action, Element, EpisodeOver, Goal, Kind, Observation, Start, WorldError
-from environments.web_browser import WebBrowser
-from environments.web_file import PageCheck, Value, WebFile, WebGoal, fill, fill_path
-from environments.web_hooks import Hooks
-from environments.web_server import Server
+from environments.web.browser import WebBrowser
+from environments.web.file import PageCheck, Value, WebFile, WebGoal, fill, fill_path
+from environments.web.hooks import Hooks
+from environments.web.server import Server
 
 LONGEST_TEXT = 80  # characters of an element's text
 MOST_ELEMENTS = 200  # on a screen

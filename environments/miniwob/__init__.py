@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from environments.chromium import Browser
-from environments.flight import FlightBrowser
+from environments.browser.chromium import Browser
+from environments.miniwob.flight import FlightBrowser
 from environments.types import Action, Element, EpisodeOver, Goal, Kind, Observation, Start, WorldError
 
 _SCRIPT = Path(__file__).with_name("miniwob.js")

@@ -34,8 +34,8 @@ from environments.types import (
     swipe_end,
 )
 
-_PYTHON = Path(__file__).parents[1] / ".ratchet/browsergym/bin/python"
-_WORKER = Path(__file__).with_name("browsergym_worker.py")
+_PYTHON = Path(__file__).parents[2] / ".ratchet/browsergym/bin/python"
+_WORKER = Path(__file__).with_name("worker.py")
 _TIMEOUT_S = 120.0  # a reset starts two browsers, and the first one imports BrowserGym
 _CHUNK = 1 << 20
 _SUCCESS = 1.0
@@ -278,7 +278,7 @@ class _Worker:
         with self._log.open("wb") as log:
             try:
                 return subprocess.Popen(
-                    [python, "-I", _WORKER],  # -I: this folder has a types.py, which must not hide Python's own
+                    [python, "-I", _WORKER],  # -I: its own packages alone, whatever this process was told
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from environments.cdp import Refused
-from environments.chromium import ACTION_MS, NO_HOST, Browser, Screen
+from environments.browser.cdp import Refused
+from environments.browser.chromium import ACTION_MS, NO_HOST, Browser, Screen
 from environments.types import WorldError
-from environments.web_server import HOST
+from environments.web.server import HOST
 
 ORIGIN = f"http://{HOST}/"
 ANSWER_TIMEOUT_S = 30.0  # for a page with all it loads

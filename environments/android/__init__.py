@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from environments.adb import HOLD_MS, Phone
-from environments.android_goals import Job, read_job
-from environments.android_tree import elements
+from environments.android.adb import HOLD_MS, Phone
+from environments.android.goals import Job, read_job
+from environments.android.tree import elements
 from environments.types import (
     WAYS,
     Action,

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from environments.types import WorldError
-from environments.web_file import App, Command, Hook, Rest, RestCheck, Restore, Sql, SqlCheck, Values, fill, fill_path
-from environments.web_server import Server, ask
+from environments.web.file import App, Command, Hook, Rest, RestCheck, Restore, Sql, SqlCheck, Values, fill, fill_path
+from environments.web.server import Server, ask
 
 TIMEOUT_S = 60
 _SQLITE = b"SQLite format 3\0"

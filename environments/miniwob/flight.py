@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from environments.chromium import Browser, Screen
+from environments.browser.chromium import Browser, Screen
 
 ORIGIN = "http://flight.invalid/"
 SCREEN = Screen(375, 667)

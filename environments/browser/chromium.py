@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from environments.cdp import Pipe, Refused
-from environments.keys import key_event
+from environments.browser.cdp import Pipe, Refused
+from environments.browser.keys import key_event
 from environments.types import Action, Kind, WorldError, swipe_end
 
 VIEWPORT_PX = (160, 210)

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from environments.adb import Phone
+from environments.android.adb import Phone
 from environments.types import Goal, GoalError, Observation
 
 WORLD = "environments.android:Android"

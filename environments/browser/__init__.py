@@ -1,0 +1,1 @@
+"""A headless Chromium that is commanded from here: its pipe, its page, its clock."""
