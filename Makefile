@@ -1,10 +1,12 @@
 # `make round` and `make test` set up what they need. Everything made here lies under .venv and .ratchet.
-.PHONY: help setup browser round rounds test test-slow check hooks lock clean
+.PHONY: help setup browser vllm round rounds test test-slow test-vllm check hooks lock clean
 
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+VLLM := .ratchet/vllm
+VLLM_KIND := $(if $(shell command -v nvidia-smi),cuda,cpu)
 # uv reads no pip configuration: a folder of wheels that pip knows is handed on.
 export UV_FIND_LINKS ?= $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -31,6 +33,14 @@ browser: $(READY)
 	@echo "setup: fetching the text weights"
 	@$(BIN)/python -m models.weights
 
+vllm: $(VLLM)/.ready ## vLLM in an environment of its own, for engine.kind: vllm (docs/vllm.md)
+
+$(VLLM)/.ready: infra/vllm/$(VLLM_KIND).lock | $(READY)
+	@test -d $(VLLM) || $(PYTHON) -m venv $(VLLM)
+	@echo "vllm: installing the locked packages for $(VLLM_KIND) into $(VLLM)"
+	@$(BIN)/uv pip install --quiet --python $(VLLM)/bin/python --no-deps -r infra/vllm/$(VLLM_KIND).lock
+	@touch $@
+
 round: setup ## One round: seeds the models first where there are none
 	@$(BIN)/ratchet round
 
@@ -40,16 +50,24 @@ test: setup ## The default tests
 test-slow: setup ## Whole rounds: kill and resume, reproduce from a clone
 	@$(BIN)/pytest -m slow
 
+test-vllm: setup vllm ## A real vLLM server against the engine in this process
+	@$(BIN)/pytest -m vllm
+
 check: $(READY) ## Lint, types, layers
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
 
 hooks: $(READY) ## Run the checks before each commit
 	@$(BIN)/pre-commit install
 
-lock: $(READY) ## Resolve pyproject.toml into requirements.lock
+LOCK_VLLM := --quiet --upgrade --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --no-annotate
+
+lock: $(READY) ## Resolve pyproject.toml into requirements.lock, and vLLM's environments into infra/vllm
 	@$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --no-emit-index-url --no-emit-find-links --no-header \
 		--no-annotate -o requirements.lock
 	@sed -i 's/^\(torch==[0-9.]*\)+cpu$$/\1/' requirements.lock  # a local build's label says nothing elsewhere
+	@$(BIN)/uv pip compile $(LOCK_VLLM) infra/vllm/cpu.in --override infra/vllm/cpu.overrides -o infra/vllm/cpu.lock
+	@sed -i 's/^\(torch==[0-9.]*\)+cpu$$/\1/' infra/vllm/cpu.lock
+	@env -u UV_FIND_LINKS $(BIN)/uv pip compile $(LOCK_VLLM) infra/vllm/cuda.in -o infra/vllm/cuda.lock
 
 clean: ## Delete working files; data/ and git history stay
 	rm -rf .ratchet/work .ratchet/logs .mypy_cache .ruff_cache .pytest_cache
