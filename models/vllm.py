@@ -104,8 +104,9 @@ class VllmEngine:
 
     def score(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:
         """See :class:`models.engine.Engine`."""
-        positive, negative = self._reader.verdicts
-        settings = {"max_tokens": 1, "temperature": 0.0, "logprobs": 2, "logprob_token_ids": [positive, negative]}
+        positive, negative = verdicts = list(self._reader.verdicts)
+        # It reports as many tokens as are asked for, the one it draws among them: that must be one of the two.
+        settings = {"max_tokens": 1, "logprobs": 2, "logprob_token_ids": verdicts, "allowed_token_ids": verdicts}
         requests = [
             self._request(prompt, self._reader.answer_tokens(answer), settings)
             for prompt, candidates in zip(self._prompts(contexts), answers, strict=True)

@@ -1,4 +1,4 @@
-"""Runs a command for as long as standard input is open: ``python -m tasks.leash COMMAND...``.
+"""Runs a command for as long as standard input is open: ``python tasks/leash.py COMMAND...``.
 
 Who holds the other end of the pipe may die in any way, kill -9 too: the pipe closes, and the command ends with
 all the processes it started.

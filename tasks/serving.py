@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from models.engine import EngineError, Source
+from tasks import leash
 from tasks.base import location
 from tasks.files import WORK, digest, write_whole
 from tasks.params import Params
@@ -82,7 +83,7 @@ def _server(source: Source, adapters: Sequence[Path], url: str) -> Iterator[str]
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     LOG.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "tasks.leash", *_command(source, adapters, port)]
+    command = [sys.executable, str(Path(leash.__file__).absolute()), *_command(source, adapters, port)]
     with LOG.open("wb") as output:
         process = subprocess.Popen(
             command,
@@ -109,20 +110,16 @@ def _command(source: Source, adapters: Sequence[Path], port: int) -> list[str]:
         "max-loras": len(adapters),
         "max-lora-rank": min(rank for rank in _RANKS if rank >= max(ranks)),
     }
-    command = [str(PYTHON.absolute()), "-P", "-m", "vllm.entrypoints.openai.api_server", "--enable-lora"]
+    command = [str(PYTHON.absolute()), "-P", "-m", "vllm.entrypoints.openai.api_server"]
+    command += ["--enable-lora", "--enable-scale-out"]  # the second for prompts as tokens
     return command + [f"--{name}={value}" for name, value in options.items()]
 
 
 def _environment() -> dict[str, str]:
     """Ours, but for the path of modules: the server's environment is its own."""
     ours = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return (
-        {"VLLM_CPU_KVCACHE_SPACE": "2", "VLLM_NO_USAGE_STATS": "1"}
-        | ours
-        | {
-            "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1",
-        }
-    )
+    unless_set = {"VLLM_CPU_KVCACHE_SPACE": "2", "VLLM_NO_USAGE_STATS": "1"}
+    return {**unless_set, **ours, "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
 
 
 def _servable(base: str, dtype: str) -> str:
