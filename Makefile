@@ -1,11 +1,13 @@
 # `make round` and `make test` set up what they need. Everything made here lies under .venv and .ratchet.
-.PHONY: help setup browser round rounds test test-slow check hooks browsergym test-browsergym peers lock clean test-apps example-app test-android
+.PHONY: help setup browser round rounds test test-slow check hooks browsergym test-browsergym peers lock clean test-apps example-app test-android vllm test-vllm
 
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 APP := .ratchet/example-app
+VLLM := .ratchet/vllm
+VLLM_KIND := $(if $(shell command -v nvidia-smi),cuda,cpu)
 # uv reads no pip configuration: a folder of wheels that pip knows is handed on.
 export UV_FIND_LINKS ?= $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -31,6 +33,14 @@ browser: $(READY)
 .ratchet/downloads/SmolLM2-135M-Instruct.Q4_1.gguf: $(READY)
 	@echo "setup: fetching the text weights"
 	@$(BIN)/python -m models.weights
+
+vllm: $(VLLM)/.ready ## vLLM in an environment of its own, for engine.kind: vllm (docs/vllm.md)
+
+$(VLLM)/.ready: infra/vllm/$(VLLM_KIND).lock | $(READY)
+	@test -d $(VLLM) || $(PYTHON) -m venv $(VLLM)
+	@echo "vllm: installing the locked packages for $(VLLM_KIND) into $(VLLM)"
+	@$(BIN)/uv pip install --quiet --python $(VLLM)/bin/python --no-deps -r infra/vllm/$(VLLM_KIND).lock
+	@touch $@
 
 round: setup ## One round: seeds the models first where there are none
 	@$(BIN)/ratchet round
@@ -58,6 +68,9 @@ test-android: setup ## The Android driver with the real adb, none skipped: insta
 	@sh infra/adb.sh
 	@RATCHET_ADB="$${RATCHET_ADB:-$$(command -v adb)}" $(BIN)/pytest -m android
 
+test-vllm: setup vllm ## A real vLLM server against the engine in this process
+	@$(BIN)/pytest -m vllm
+
 check: $(READY) ## Lint, types, layers
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
 
@@ -75,10 +88,15 @@ test-browsergym: setup browsergym ## BrowserGym environments as worlds
 peers: browsergym ## What `python -m benchmarks.worlds` compares with
 	@command -v chromedriver >/dev/null || apt-get install -y -qq chromium chromium-driver >/dev/null
 
-lock: $(READY) ## Resolve pyproject.toml into requirements.lock
+LOCK_VLLM := --quiet --upgrade --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --no-annotate
+
+lock: $(READY) ## Resolve pyproject.toml into requirements.lock, and vLLM's environments into infra/vllm
 	@$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --no-emit-index-url --no-emit-find-links --no-header \
 		--no-annotate -o requirements.lock
 	@sed -i 's/^\(torch==[0-9.]*\)+cpu$$/\1/' requirements.lock  # a local build's label says nothing elsewhere
+	@$(BIN)/uv pip compile $(LOCK_VLLM) infra/vllm/cpu.in --override infra/vllm/cpu.overrides -o infra/vllm/cpu.lock
+	@sed -i 's/^\(torch==[0-9.]*\)+cpu$$/\1/' infra/vllm/cpu.lock
+	@env -u UV_FIND_LINKS $(BIN)/uv pip compile $(LOCK_VLLM) infra/vllm/cuda.in -o infra/vllm/cuda.lock
 
 clean: ## Delete working files; data/ and git history stay
 	rm -rf .ratchet/work .ratchet/logs .mypy_cache .ruff_cache .pytest_cache

@@ -20,12 +20,14 @@ from typing import Any
 
 from environments.registry import load_goals, open_world
 from environments.types import Action, Candidate, Episode, Goal, Instance, Observation, Start, World
+from models.engine import Source
 from models.prompts import Context, context_at
-from tasks.base import location
+from models.roles import Agent, RewardModel
 from tasks.files import SEED, STATE
 from tasks.params import Params, load_params
 from tasks.records import read_trajectories
 from tasks.search import Search, find
+from tasks.serving import engines
 from tasks.stages import pin
 from tasks.statistics import wilson
 from tasks.workers import JSON, Crew, spread
@@ -109,15 +111,9 @@ class Greedily:
 METHODS = {"greedy": ("best_of_n", 1), "best-of-N": ("best_of_n", 4), "beam": ("beam", 2)}
 
 
-def make_player(params: Params) -> Callable[[tuple[str, Instance]], list[dict[str, Any]]]:
+def make_player(params: Params, source: Source) -> Callable[[tuple[str, Instance]], list[dict[str, Any]]]:
     """What searches one instance by one method: the verdict on the path it chose, on any path, steps, seconds."""
-    from models.roles import Agent, RewardModel, load
-
-    settings = (params.numerics.dtype, params.prompt.screenshots)
-    agent, judge = (
-        Agent(load(location(), STATE / "agent", *settings)),
-        RewardModel(load(location(), STATE / "reward", *settings)),
-    )
+    agent, judge = Agent(source.engine(STATE / "agent")), RewardModel(source.engine(STATE / "reward"))
 
     def play(unit: tuple[str, Instance]) -> list[dict[str, Any]]:
         method, instance = unit
@@ -153,14 +149,12 @@ def _reached(world: TimedWorld, episode: Episode) -> bool:
     return world.verdict()
 
 
-def scoring(params: Params) -> dict[str, float]:
+def scoring(params: Params, source: Source) -> dict[str, float]:
     """Candidate actions scored a second: on a shared prefix, each with a prompt of its own, and those in a batch."""
     import torch
 
-    from models.roles import RewardModel, load
-
     torch.set_num_threads(params.numerics.threads)
-    judge = RewardModel(load(location(), STATE / "reward", params.numerics.dtype, params.prompt.screenshots))
+    judge = RewardModel(source.engine(STATE / "reward"))
     contexts = list(_contexts())
     actions = [_candidates(context) for context in contexts]
     ways: dict[str, Callable[[Context, list[Action]], object]] = {
@@ -193,8 +187,8 @@ def _candidates(context: Context) -> list[Action]:
     return [clicks[place % len(clicks)] for place in range(CANDIDATES)]
 
 
-def searches(params: Params, per_goal: int, scratch: Path) -> tuple[list[dict[str, Any]], float]:
-    """Every method on every goal's instances, and the seconds that took."""
+def searches(params: Params, source: Source, per_goal: int, scratch: Path) -> list[dict[str, Any]]:
+    """Every method on every goal's instances."""
     goals = load_goals(Path(params.goals)).values()
     units = [
         (f"{method}-{goal.id}-{n}.json", (method, Instance(goal, FIRST_SEED + n)))
@@ -202,10 +196,8 @@ def searches(params: Params, per_goal: int, scratch: Path) -> tuple[list[dict[st
         for goal in goals
         for n in range(per_goal)
     ]
-    crew = Crew(make_player, (params,), params.numerics.threads)
-    began = time.perf_counter()
-    found = list(spread("search", crew, units, scratch, JSON, lambda unit: unit[1].goal.max_steps))
-    return found, time.perf_counter() - began
+    crew = Crew(make_player, (params, source), params.numerics.threads)
+    return list(spread("search", crew, units, scratch, JSON, lambda unit: unit[1].goal.max_steps))
 
 
 def report(rates: dict[str, float], found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -237,9 +229,9 @@ def main() -> None:
     arguments = parser.parse_args()
     params = load_params()
     pin(params.numerics)
-    rates = scoring(params)
-    scratch = Path(f".ratchet/work/benchmark-search-{os.getpid()}")
-    found, _ = searches(params, arguments.per_goal, scratch)
+    with engines(params, [STATE / "agent", STATE / "reward"]) as source:
+        rates = scoring(params, source)
+        found = searches(params, source, arguments.per_goal, Path(f".ratchet/work/benchmark-search-{os.getpid()}"))
     print(json.dumps(report(rates, found)))
 
 

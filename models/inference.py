@@ -10,10 +10,30 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from models.engine import MAX_ANSWER_TOKENS, seed_number
 from models.network import Network
 from models.prompts import Context
 
-MAX_ANSWER_TOKENS = 40
+
+class TorchEngine:
+    """A network in this process."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+
+    def sample(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[Counter[str]]:
+        """See :class:`models.engine.Engine`."""
+        return sample(self._network, contexts, samples, temperature, _generator(seed) if temperature else None)
+
+    def score(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:
+        """See :class:`models.engine.Engine`."""
+        return score(self._network, contexts, answers)
+
+
+def _generator(seed: str) -> torch.Generator:
+    return torch.Generator().manual_seed(seed_number(seed))
 
 
 @dataclass
@@ -83,7 +103,7 @@ def sample(
         rows = [row for _, row in going]
         column = torch.tensor([[row.tokens[-1]] for row in rows])
         hidden = _extend(network, prefix, column, torch.ones_like(column), prefix.lengths + place)[:, -1]
-    return [Counter({_text(network, tokens): count for tokens, count in found.items()}) for found in answers]
+    return [Counter({network.text(tokens): count for tokens, count in found.items()}) for found in answers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +128,6 @@ def _draw(
             counts = Counter(torch.multinomial(odds, row.count, replacement=True, generator=generator).tolist())
         drawn += [(place, _Row(row.owner, (*row.tokens, token), count)) for token, count in sorted(counts.items())]
     return drawn
-
-
-def _text(network: Network, tokens: Sequence[int]) -> str:
-    return str(network.processor.tokenizer.decode(tokens, skip_special_tokens=True))
 
 
 @torch.inference_mode()

@@ -5,14 +5,16 @@ Everything loads through ``AutoModelForImageTextToText`` and ``AutoProcessor``; 
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
+from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 from transformers import AutoModelForImageTextToText, AutoProcessor
@@ -25,30 +27,34 @@ _PROJECTION = re.compile(r"(?:text_model|language_model)\.layers\.(\d+)\.\w+\.(?
 
 
 @dataclass(frozen=True)
-class Network:
-    """``model`` is the image-text-to-text module (peft-wrapped while training), ``screenshots`` the past ones shown."""
+class Reader:
+    """How contexts and answers become tokens; ``screenshots`` past ones are shown."""
 
-    model: Any
     processor: Any
     screenshots: int
 
-    def encode(self, contexts: Sequence[Context]) -> dict[str, Tensor]:
+    def prompt(self, context: Context) -> tuple[str, list[bytes]]:
+        """The text of a prompt, with a placeholder for each image, and the images (PNG)."""
+        messages, images = message(context, self.screenshots)
+        return str(self.processor.apply_chat_template(messages, add_generation_prompt=True)), images
+
+    def tensors(self, contexts: Sequence[Context]) -> dict[str, Tensor]:
         """Inputs of the contexts' prompts, left-padded: ``input_ids`` (batch, tokens), ``attention_mask``, images."""
         texts, images = [], []
         for context in contexts:
-            messages, pictures = message(context, self.screenshots)
-            texts.append(self.processor.apply_chat_template(messages, add_generation_prompt=True))
-            images.append(pictures)
+            text, pictures = self.prompt(context)
+            texts.append(text)
+            images.append([Image.open(io.BytesIO(png)).convert("RGB") for png in pictures])
         inputs = self.processor(text=texts, images=images, padding=True, padding_side="left", return_tensors="pt")
-        return {name: self._place(value) for name, value in inputs.items()}
-
-    def _place(self, value: Tensor) -> Tensor:
-        value = value.to(self.model.device)
-        return value.to(self.model.dtype) if value.is_floating_point() else value
+        return dict(inputs)
 
     def answer_tokens(self, answer: str) -> list[int]:
         """An answer as it stands after the prompt, with the token that ends the turn."""
         return [*self.processor.tokenizer.encode(answer, add_special_tokens=False), self.end]
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The answer that tokens spell."""
+        return str(self.processor.tokenizer.decode(tokens, skip_special_tokens=True))
 
     @property
     def end(self) -> int:
@@ -60,6 +66,21 @@ class Network:
         """The tokens of ``<|+|>`` and ``<|-|>``."""
         positive, negative = self.processor.tokenizer.convert_tokens_to_ids([POSITIVE, NEGATIVE])
         return positive, negative
+
+
+@dataclass(frozen=True)
+class Network(Reader):
+    """``model`` is the image-text-to-text module, peft-wrapped while training."""
+
+    model: Any
+
+    def encode(self, contexts: Sequence[Context]) -> dict[str, Tensor]:
+        """:meth:`Reader.tensors` where the model is, and of its type."""
+        return {name: self._place(value) for name, value in self.tensors(contexts).items()}
+
+    def _place(self, value: Tensor) -> Tensor:
+        value = value.to(self.model.device)
+        return value.to(self.model.dtype) if value.is_floating_point() else value
 
     def hidden(self, **inputs: Any) -> Any:
         """The last hidden states, without the output head: (batch, tokens, width), and the cache."""
@@ -77,10 +98,33 @@ def load_base(base: str, dtype: str, screenshots: int) -> Network:
     disable_progress_bar()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = AutoModelForImageTextToText.from_pretrained(base, dtype=getattr(torch, dtype)).to(device)
-    processor = AutoProcessor.from_pretrained(base)
-    if processor.tokenizer.add_special_tokens({"additional_special_tokens": [POSITIVE, NEGATIVE]}, False):
+    processor, added = _processor(base)
+    if added:
         _embed_verdicts(model, processor.tokenizer)
-    return Network(model.eval(), processor, screenshots)
+    return Network(processor, screenshots, model.eval())
+
+
+def load_reader(base: str, screenshots: int) -> Reader:
+    """What reads prompts as the base's network does, without its weights."""
+    return Reader(_processor(base)[0], screenshots)
+
+
+def has_verdicts(base: str) -> bool:
+    """Whether the base has the verdict tokens as it is stored."""
+    return not _processor(base)[1]
+
+
+def save(network: Network, folder: Path) -> None:
+    """Write the whole network and its processor, as other engines load them."""
+    network.model.save_pretrained(str(folder))
+    network.processor.save_pretrained(str(folder))
+
+
+def _processor(base: str) -> tuple[Any, int]:
+    """The processor of the base, and how many of the verdict tokens it lacked."""
+    processor = AutoProcessor.from_pretrained(base)
+    tokens = {"additional_special_tokens": [POSITIVE, NEGATIVE]}
+    return processor, processor.tokenizer.add_special_tokens(tokens, False)
 
 
 @torch.no_grad()
@@ -108,13 +152,13 @@ def with_new_adapter(network: Network, rank: int, alpha: int, skip_layers: int, 
     targets = rf".*(?:text_model|language_model)\.layers\.(?:{'|'.join(map(str, layers))})\.\w+\.\w+_proj"
     config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets)
     torch.manual_seed(seed)
-    return Network(get_peft_model(network.model, config), network.processor, network.screenshots)
+    return replace(network, model=get_peft_model(network.model, config))
 
 
 def with_adapter(network: Network, adapter: Path, trainable: bool = False) -> Network:
     """The network with a stored adapter: to train it further, or merged into the weights to run it."""
     model = PeftModel.from_pretrained(network.model, str(adapter), is_trainable=trainable)
-    return Network(model if trainable else model.merge_and_unload().eval(), network.processor, network.screenshots)
+    return replace(network, model=model if trainable else model.merge_and_unload().eval())
 
 
 def save_adapter(network: Network, folder: Path) -> None:

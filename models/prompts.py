@@ -7,12 +7,9 @@ The order is UI-Genie's: goal, past screenshots with their actions, elements, cu
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from PIL import Image
 
 from environments.types import Action, Observation, Step
 
@@ -31,8 +28,8 @@ def context_at(instruction: str, steps: Sequence[Step], observation: Observation
     return Context(instruction, tuple((step.observation.screenshot, step.action) for step in steps), observation)
 
 
-def message(context: Context, screenshots: int) -> tuple[list[dict[str, Any]], list[Image.Image]]:
-    """The chat message of a context and its images in order, with at most ``screenshots`` past ones."""
+def message(context: Context, screenshots: int) -> tuple[list[dict[str, Any]], list[bytes]]:
+    """The chat message of a context and its images (PNG) in order, with at most ``screenshots`` past ones."""
     cut = max(0, len(context.history) - screenshots)
     earlier, recent = context.history[:cut], context.history[cut:]
     opening = f"Goal: {context.instruction}\n"
@@ -43,8 +40,7 @@ def message(context: Context, screenshots: int) -> tuple[list[dict[str, Any]], l
         content += [{"type": "image"}, _text(f"Did: {action}\n")]
     lines = "".join(f"{element.line}\n" for element in context.observation.elements)
     content += [_text(f"Elements:\n{lines}"), {"type": "image"}]
-    pictures = [screenshot for screenshot, _ in recent] + [context.observation.screenshot]
-    images = [Image.open(io.BytesIO(png)).convert("RGB") for png in pictures]
+    images = [screenshot for screenshot, _ in recent] + [context.observation.screenshot]
     return [{"role": "user", "content": content}], images
 
 

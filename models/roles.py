@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-
-import torch
 
 from environments.types import Action, ActionError, Candidate, Observation
-from models.inference import sample, score
-from models.network import Network, load_base, with_adapter
+from models.engine import Engine
 from models.prompts import Context
 
 
 class Agent:
     """Proposes actions."""
 
-    def __init__(self, network: Network) -> None:
-        self._network = network
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def propose(
         self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
@@ -28,24 +23,19 @@ class Agent:
         ``seed`` names the draw: the same name gives the same samples. Answers that are no action are left out,
         so a list may be empty.
         """
-        answers = sample(self._network, contexts, samples, temperature, _generator(seed) if temperature else None)
+        answers = self._engine.sample(contexts, samples, temperature, seed)
         return [merge(texts, context.observation) for texts, context in zip(answers, contexts, strict=True)]
 
 
 class RewardModel:
     """Scores actions."""
 
-    def __init__(self, network: Network) -> None:
-        self._network = network
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
         """The reward of each candidate action of each context, 0..1; of ``complete``, the outcome reward."""
-        return score(self._network, contexts, [[str(action) for action in candidates] for candidates in actions])
-
-
-def load(base: str, adapter: Path, dtype: str, screenshots: int) -> Network:
-    """A network ready to run: the base with an adapter merged into it."""
-    return with_adapter(load_base(base, dtype, screenshots), adapter)
+        return self._engine.score(contexts, [[str(action) for action in candidates] for candidates in actions])
 
 
 def merge(answers: Mapping[str, int], observation: Observation) -> list[Candidate]:
@@ -79,8 +69,3 @@ def _effect(action: Action, observation: Observation) -> object:
         return action
     hit = [place for place, element in enumerate(observation.elements) if element.contains(action.point)]
     return (action.kind, action.text, tuple(hit) or action.point)
-
-
-def _generator(seed: str) -> torch.Generator:
-    number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big") >> 1
-    return torch.Generator().manual_seed(number)

@@ -15,8 +15,9 @@ from typing import Any
 from environments.oracles import next_action, pages
 from environments.registry import load_goals, open_world
 from environments.types import COMPLETE, Action, Episode, Goal, Instance, Kind
+from models.engine import Source
 from models.prompts import Context, context_at
-from tasks.base import location
+from models.roles import Agent, RewardModel
 from tasks.curriculum import Curriculum
 from tasks.demonstrate import demonstrate
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
@@ -26,6 +27,7 @@ from tasks.records import Origin, Trajectory, write_trajectories
 from tasks.reward_data import reward_rows
 from tasks.reward_data.rule import agrees
 from tasks.rollout import greedy
+from tasks.serving import engines
 from tasks.stages import scratch
 from tasks.workers import JSON, TRAJECTORIES, Crew, spread
 
@@ -51,22 +53,21 @@ def run(params: Params) -> None:
         goal.id: [Instance(goal, first + n) for n in range(params.evaluate.per_goal)] for goal in goals.values()
     }
     kept = scratch("evaluate")
-    crew = Crew(make_player, (params, number), params.numerics.threads)
     units = [(f"{name}-{goal}", (name, chosen)) for goal, chosen in instances.items() for name in MODELS]
-    episodes = list(spread("evaluate agents", crew, units, kept, TRAJECTORIES, lambda unit: unit[1][0].goal.max_steps))
-    questions = ask(episodes, list(goals.values()), first, params)
-    crew = Crew(make_judge, (params,), params.numerics.threads)
-    chunks = [questions[at : at + 32] for at in range(0, len(questions), 32)]
-    parts = [(f"judged-{n}.json", chunk) for n, chunk in enumerate(chunks)]
-    _write(episodes, list(spread("evaluate reward models", crew, parts, kept, JSON)))
+    with engines(params, [folder / role for folder in MODELS.values() for role in ("agent", "reward")]) as source:
+        crew = Crew(make_player, (number, source), params.numerics.threads)
+        played = spread("evaluate agents", crew, units, kept, TRAJECTORIES, lambda unit: unit[1][0].goal.max_steps)
+        episodes = list(played)
+        questions = ask(episodes, list(goals.values()), first, params)
+        crew = Crew(make_judge, (source,), params.numerics.threads)
+        chunks = [(f"judged-{at // 32}.json", questions[at : at + 32]) for at in range(0, len(questions), 32)]
+        judged = list(spread("evaluate reward models", crew, chunks, kept, JSON))
+    _write(episodes, judged)
 
 
-def make_player(params: Params, number: int) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:
+def make_player(number: int, source: Source) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:
     """What plays one goal's held-out instances with one of the two agents."""
-    from models.roles import Agent, load
-
-    settings = (params.numerics.dtype, params.prompt.screenshots)
-    agents = {name: Agent(load(location(), folder / "agent", *settings)) for name, folder in MODELS.items()}
+    agents = {name: Agent(source.engine(folder / "agent")) for name, folder in MODELS.items()}
     hashes = {name: digest(folder / "agent") for name, folder in MODELS.items()}
 
     def play(unit: tuple[str, Sequence[Instance]]) -> list[Trajectory]:
@@ -86,12 +87,9 @@ def make_player(params: Params, number: int) -> Callable[[tuple[str, Sequence[In
     return play
 
 
-def make_judge(params: Params) -> Callable[[Sequence[Question]], list[dict[str, Any]]]:
+def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, Any]]]:
     """What scores questions with both reward models."""
-    from models.roles import RewardModel, load
-
-    settings = (params.numerics.dtype, params.prompt.screenshots)
-    judges = {name: RewardModel(load(location(), folder / "reward", *settings)) for name, folder in MODELS.items()}
+    judges = {name: RewardModel(source.engine(folder / "reward")) for name, folder in MODELS.items()}
 
     def judge(questions: Sequence[Question]) -> list[dict[str, Any]]:
         grouped: dict[Context, list[Question]] = {}

@@ -8,13 +8,15 @@ from pathlib import Path
 
 from environments.registry import load_goals, open_world
 from environments.types import End, Episode, Instance, Observation, WorldError
-from tasks.base import location
+from models.engine import Source
+from models.roles import Agent, RewardModel
 from tasks.errors import ParamsError
 from tasks.files import ROUND, STATE, digest, read_json
 from tasks.params import Params
 from tasks.progress import log
 from tasks.records import Origin, Trajectory
 from tasks.search import Proposer, Scorer, Search, find, roll_on
+from tasks.serving import engines
 from tasks.stages import scratch
 from tasks.workers import TRAJECTORIES, Crew, spread
 
@@ -29,19 +31,16 @@ def run(params: Params) -> None:
         )
     instances = [Instance(goals[item["goal"]], item["seed"]) for item in plan["instances"]]
     units = [(instance.name.replace("/", "-"), instance) for instance in instances]
-    crew = Crew(make_worker, (params, plan["round"]), params.numerics.threads)
-    found = spread("explore", crew, units, scratch("explore"), TRAJECTORIES, lambda item: item.goal.max_steps)
+    with engines(params, [STATE / "agent", STATE / "reward"]) as source:
+        crew = Crew(make_worker, (params, plan["round"], source), params.numerics.threads)
+        found = spread("explore", crew, units, scratch("explore"), TRAJECTORIES, lambda item: item.goal.max_steps)
 
     TRAJECTORIES.write(ROUND / "explored", found)
 
 
-def make_worker(params: Params, number: int) -> Callable[[Instance], list[Trajectory]]:
-    """What explores one instance, with the champions loaded."""
-    from models.roles import Agent, RewardModel, load
-
-    settings = (params.numerics.dtype, params.prompt.screenshots)
-    agent = Agent(load(location(), STATE / "agent", *settings))
-    judge = RewardModel(load(location(), STATE / "reward", *settings))
+def make_worker(params: Params, number: int, source: Source) -> Callable[[Instance], list[Trajectory]]:
+    """What explores one instance, with the champions."""
+    agent, judge = Agent(source.engine(STATE / "agent")), RewardModel(source.engine(STATE / "reward"))
     models = digest(STATE / "agent"), digest(STATE / "reward")
     return lambda instance: explore(instance, agent, judge, params, number, models)
 

@@ -27,6 +27,22 @@ class Numerics(Section):
     dtype: Literal["float32", "bfloat16"]
 
 
+class Engine(Section):
+    """What runs the models in explore, score and evaluate: ``torch`` in the workers, or a ``vllm`` server.
+
+    ``url`` is the address of a vLLM server that runs already; without one a stage starts its own (`make vllm`).
+    """
+
+    kind: Literal["torch", "vllm"]
+    url: str = Field(pattern=r"^(https?://[^/]+/?)?$")
+
+    @model_validator(mode="after")
+    def _url_of_vllm(self) -> Engine:
+        if self.url and self.kind != "vllm":
+            raise ValueError(f"url {self.url} is for kind: vllm, but kind is {self.kind}")
+        return self
+
+
 class Base(Section):
     """``embedded`` (built from a PyPI package), a directory, or a name on the model hub."""
 
@@ -141,6 +157,7 @@ class Params(Section):
     seed: int = Field(ge=0, lt=2**31)
     goals: str
     numerics: Numerics
+    engine: Engine
     base: Base
     prompt: Prompt
     adapter: Adapter

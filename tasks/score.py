@@ -7,12 +7,14 @@ from dataclasses import replace
 from itertools import groupby
 
 from environments.types import End, Episode
+from models.engine import Source
 from models.prompts import context_at
-from tasks.base import location
+from models.roles import RewardModel
 from tasks.files import ROUND, STATE
 from tasks.params import Params
 from tasks.records import Trajectory, read_trajectories
 from tasks.search import Scorer, score_outcomes
+from tasks.serving import engines
 from tasks.stages import scratch
 from tasks.workers import TRAJECTORIES, Crew, spread
 
@@ -21,15 +23,14 @@ def run(params: Params) -> None:
     """Score what is not scored yet. Writes ``data/round/scored``."""
     groups = groupby(read_trajectories(ROUND / "explored"), key=lambda trajectory: trajectory.episode.instance.name)
     units = [(name.replace("/", "-"), list(group)) for name, group in groups]
-    crew = Crew(make_worker, (params,), params.numerics.threads)
-    TRAJECTORIES.write(ROUND / "scored", spread("score", crew, units, scratch("score"), TRAJECTORIES))
+    with engines(params, [STATE / "reward"]) as source:
+        crew = Crew(make_worker, (source,), params.numerics.threads)
+        TRAJECTORIES.write(ROUND / "scored", spread("score", crew, units, scratch("score"), TRAJECTORIES))
 
 
-def make_worker(params: Params) -> Callable[[Sequence[Trajectory]], list[Trajectory]]:
-    """What scores the trajectories of one goal instance, with the champion reward model loaded."""
-    from models.roles import RewardModel, load
-
-    judge = RewardModel(load(location(), STATE / "reward", params.numerics.dtype, params.prompt.screenshots))
+def make_worker(source: Source) -> Callable[[Sequence[Trajectory]], list[Trajectory]]:
+    """What scores the trajectories of one goal instance, with the champion reward model."""
+    judge = RewardModel(source.engine(STATE / "reward"))
     return lambda trajectories: [replace(item, episode=score_episode(item.episode, judge)) for item in trajectories]
 
 

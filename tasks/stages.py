@@ -17,8 +17,9 @@ import yaml
 
 from environments.oracles import NoOracle
 from environments.registry import GoalError
+from models.engine import EngineError
 from models.weights import WeightsError
-from tasks.errors import ParamsError
+from tasks.errors import ParamsError, StageError
 from tasks.files import WORK, digest, remove
 from tasks.params import Numerics, Params, load_params
 
@@ -59,6 +60,8 @@ def run(name: str) -> None:
         stage(params)
     except (GoalError, NoOracle, WeightsError) as error:
         raise ParamsError(str(error)) from error
+    except EngineError as error:
+        raise StageError(str(error)) from error
     for left in (WORK / "work").glob(f"{name}-*"):
         remove(left)
 

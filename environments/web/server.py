@@ -22,7 +22,7 @@ from environments.web.file import App, fill
 
 HOST = "app.localhost"  # what pages and the server see, whatever the port: it stands in links and cookies
 LOOK_EVERY_S, ANSWER_S = 0.05, 60
-_KEEPER = Path(__file__).with_name("keeper.py")
+_KEEPER = Path(__file__).parents[1] / "keeper.py"
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")
 
 

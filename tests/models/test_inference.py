@@ -5,7 +5,8 @@ import torch
 from tiny import contexts
 
 from environments.types import Action
-from models.inference import MAX_ANSWER_TOKENS, _draw, _Row, sample, score
+from models.engine import MAX_ANSWER_TOKENS
+from models.inference import TorchEngine, _draw, _Row, sample, score
 from models.network import Network
 from models.roles import Agent, merge
 
@@ -76,7 +77,7 @@ def test_gestures_on_one_element_are_merged_by_what_they_do() -> None:
 
 
 def test_an_untrained_agent_may_have_nothing_to_propose(network: Network) -> None:
-    proposals = Agent(network).propose(contexts(), 3, 1.0, "a seed")
+    proposals = Agent(TorchEngine(network)).propose(contexts(), 3, 1.0, "a seed")
     assert len(proposals) == 3
     for candidates in proposals:
         assert all(isinstance(candidate.action, Action) for candidate in candidates)

@@ -30,7 +30,7 @@ SPECIAL = [
 ]
 
 
-def build_tiny_base(folder: Path) -> Path:
+def build_tiny_base(folder: Path, width: int = 32) -> Path:
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE({letter: place for place, letter in enumerate(alphabet)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -39,7 +39,7 @@ def build_tiny_base(folder: Path) -> Path:
     fast.add_special_tokens({"additional_special_tokens": SPECIAL})
     text = {
         "model_type": "llama",
-        "hidden_size": 32,
+        "hidden_size": width,
         "intermediate_size": 48,
         "num_hidden_layers": 3,
         "num_attention_heads": 4,

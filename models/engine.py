@@ -1,0 +1,71 @@
+"""What runs a network. Agent and reward model ask it for answers and scores, and need not know where it runs.
+
+Two engines: :class:`models.inference.TorchEngine` in this process, and :class:`models.vllm.VllmEngine`, a vLLM
+server. On the same checkpoints both give the same greedy answers and, within rounding, the same scores; what they
+sample at a temperature differs, as each draws in its own way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from models.prompts import Context
+
+MAX_ANSWER_TOKENS = 40
+
+
+class EngineError(RuntimeError):
+    """An engine cannot be had, does not answer, or reads prompts otherwise than they were trained on."""
+
+
+class Engine(Protocol):
+    """Runs one network."""
+
+    def sample(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[Counter[str]]:
+        """``samples`` answers to each context, with how often each was drawn; the greedy one at temperature 0.
+
+        ``seed`` names the draw: the same name gives the same samples.
+        """
+        ...
+
+    def score(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:
+        """p(+) / (p(+) + p(-)) of each candidate answer of each context, 0..1 (UI-Genie, section 3.2)."""
+        ...
+
+
+def seed_number(name: str) -> int:
+    """The number that the name of a draw stands for, below 2**63."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where any process of a stage gets its engines: a base to load, or a server that has it loaded.
+
+    ``names`` are the names of the adapters on the server at ``url``, by folder.
+    """
+
+    base: str
+    dtype: str
+    screenshots: int
+    url: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def engine(self, adapter: Path) -> Engine:
+        """What runs the base with a stored adapter."""
+        if self.url:
+            from models.network import load_reader
+            from models.vllm import Server, VllmEngine
+
+            return VllmEngine(Server(self.url), self.names[str(adapter)], load_reader(self.base, self.screenshots))
+        from models.inference import TorchEngine
+        from models.network import load_base, with_adapter
+
+        return TorchEngine(with_adapter(load_base(self.base, self.dtype, self.screenshots), adapter))

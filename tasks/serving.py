@@ -1,0 +1,157 @@
+"""Where the workers of a stage get their engines: each in its own process, or all from one vLLM server."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import environments
+from models.engine import EngineError, Source
+from tasks.base import location
+from tasks.files import WORK, digest, write_whole
+from tasks.params import Params
+from tasks.progress import log
+
+if TYPE_CHECKING:
+    from models.vllm import Server
+
+PYTHON = WORK / "vllm" / "bin" / "python"
+LOG = WORK / "logs" / "vllm.log"
+_KEEPER = Path(environments.__file__).with_name("keeper.py")
+START_LIMIT_S, LOOK_EVERY_S, REPORT_EVERY_S = 1800, 0.2, 10
+_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # those that vLLM has kernels for
+
+
+@contextmanager
+def engines(params: Params, adapters: Sequence[Path]) -> Iterator[Source]:
+    """The source of the engines of ``adapters``; a server of our own ends with the context or this process.
+
+    On a server each adapter gets a name that was never used before: what the server keeps under a name (weights,
+    cached prompts) is never taken for those of another checkpoint that lay in the same folder.
+
+    Raises:
+        EngineError: there is no server, or it does not answer.
+    """
+    from models.vllm import Server
+
+    source = Source(location(), params.numerics.dtype, params.prompt.screenshots)
+    if params.engine.kind == "torch":
+        yield source
+        return
+    with _server(source, adapters, params.engine.url) as url, _named(Server(url), adapters) as names:
+        yield replace(source, url=url, names=names)
+
+
+@contextmanager
+def _named(server: Server, adapters: Sequence[Path]) -> Iterator[dict[str, str]]:
+    """The adapters on the server, each under a fresh name, until the context ends."""
+    names = {str(folder): f"{folder.name}-{digest(folder)}-{secrets.token_hex(4)}" for folder in adapters}
+    try:
+        for folder, name in names.items():
+            server.load_adapter(name, Path(folder))
+        yield names
+    finally:
+        with suppress(EngineError):  # it may be why we are leaving
+            for name in names.values():
+                server.unload_adapter(name)
+
+
+@contextmanager
+def _server(source: Source, adapters: Sequence[Path], url: str) -> Iterator[str]:
+    """The address of the server at ``url``, or of one of our own where that is empty."""
+    from models.vllm import Server
+
+    if url:
+        if not Server(url).answers():
+            raise EngineError(
+                f"engine.url = {url!r}: no vLLM server answers there; start it, or leave engine.url empty"
+            )
+        yield url
+        return
+    if not PYTHON.exists():
+        raise EngineError(f"engine.kind = 'vllm': there is no {PYTHON}; run `make vllm`, or set engine.kind: torch")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-I", str(_KEEPER), *_command(source, adapters, port)]
+    with LOG.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            env=_environment(),
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # a group of its own, for the keeper to end
+        )
+    with process:  # leaving closes its input, which ends it
+        _await(Server(f"http://127.0.0.1:{port}"), process)
+        yield f"http://127.0.0.1:{port}"
+
+
+def _command(source: Source, adapters: Sequence[Path], port: int) -> list[str]:
+    ranks = [int(json.loads((folder / "adapter_config.json").read_text())["r"]) for folder in adapters]
+    options = {
+        "model": _servable(source.base, source.dtype),
+        "host": "127.0.0.1",
+        "port": port,
+        "dtype": source.dtype,
+        "mm-processor-kwargs": json.dumps({"backend": "pil"}),  # as here, where torchvision is not
+        "limit-mm-per-prompt": json.dumps({"image": source.screenshots + 1}),
+        "max-loras": len(adapters),
+        "max-lora-rank": min(rank for rank in _RANKS if rank >= max(ranks)),
+    }
+    command = [str(PYTHON.absolute()), "-P", "-m", "vllm.entrypoints.openai.api_server"]
+    command += ["--enable-lora", "--enable-scale-out"]  # the second for prompts as tokens
+    return command + [f"--{name}={value}" for name, value in options.items()]
+
+
+def _environment() -> dict[str, str]:
+    """Ours, but for the path of modules: the server's environment is its own."""
+    ours = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    unless_set = {"VLLM_CPU_KVCACHE_SPACE": "2", "VLLM_NO_USAGE_STATS": "1"}
+    return {**unless_set, **ours, "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
+
+
+def _servable(base: str, dtype: str) -> str:
+    """The base as a server can load it: a copy with the verdict tokens where the base lacks them."""
+    from models.network import has_verdicts, load_base, save
+
+    if has_verdicts(base):
+        return base
+    name = digest(Path(base)) if Path(base).is_dir() else base.replace("/", "--")
+    copy = WORK / "served" / f"{name}-{dtype}"
+    if not copy.exists():
+        log.info("vllm: writing a copy of %s with the verdict tokens", base)
+        write_whole(copy, lambda aside: save(load_base(base, dtype, 0), aside))
+    return str(copy)
+
+
+def _await(server: Server, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the server answers, and say so now and then."""
+    began = reported = time.monotonic()
+    _say(f"vllm: starting the server; its log is {LOG}")
+    while not server.answers():
+        if process.poll() is not None or time.monotonic() - began > START_LIMIT_S:
+            raise EngineError(f"the vLLM server did not start; {LOG} says why")
+        if time.monotonic() - reported > REPORT_EVERY_S:
+            reported = time.monotonic()
+            _say(f"vllm: still starting, {reported - began:.0f} s")
+        time.sleep(LOOK_EVERY_S)
+    _say(f"vllm: ready after {time.monotonic() - began:.0f} s", last=True)
+
+
+def _say(line: str, last: bool = False) -> None:
+    log.info(line)
+    if sys.stderr.isatty():  # the log is not shown on a terminal
+        print(f"\r\x1b[K{line}", end="\n" if last else "", file=sys.stderr, flush=True)
