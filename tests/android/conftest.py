@@ -13,7 +13,7 @@ from desk import Desk
 from phone_shell import PhoneShell
 from todo_phone import TodoPhone
 
-from environments import adb
+from environments.android import adb
 from environments.android.adb import Phone
 from environments.types import WorldError
 
