@@ -40,7 +40,7 @@ from tasks.serving import _named, engines
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]
 
 CHECKOUT = Path(__file__).parents[2]
-TOLERANCE = 1e-5  # of a score in 0..1; both engines add up float32 numbers, each in an order of its own
+TOLERANCE = 1e-4  # of a score in 0..1; both engines add up float32 numbers, each in an order of its own
 HEADS = 4
 WIDTH = 32 * HEADS  # vLLM's attention on CPU has no heads narrower than 32
 ACTIONS = [["wait", "complete", 'type "a longer one"'], ["complete"], ["scroll up", "wait"]]
