@@ -45,7 +45,7 @@ def shell() -> Iterator[PhoneShell]:
 
 
 @given(st.lists(ASCII, min_size=1, max_size=3).map("\n".join))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @example("50%sure 100% s%%s %s")
 @example('it\'s "$HOME" `id` $(id) \\ ; rm -rf * & | < > ~ # ! {a,b} -n')
 @example("a\tb\n\n c ")

@@ -178,7 +178,7 @@ def test_a_state_that_did_not_change_makes_no_cycle() -> None:
         max_size=4,
     )
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_whatever_the_locks_say_no_cycle_and_the_picture_is_what_is_reachable(drawn: list[dict]) -> None:
     rounds = [
         round_contents(number, choice["agent"], "data/seed/reward") | dict.fromkeys(choice["same"], "same")

@@ -101,7 +101,7 @@ REWARD_ROWS = st.builds(RewardRow, step=INT64, seed=INT64, round=INT64)
 PATHS = [trajectory(click(NAME), click(SUBMIT)), trajectory(click(MAIL), seed=1, shade=100)]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(TRAJECTORIES, max_size=4))
 def test_trajectories_are_read_as_they_were_written(trajectories: list[Trajectory]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -109,7 +109,7 @@ def test_trajectories_are_read_as_they_were_written(trajectories: list[Trajector
         assert list(read_trajectories(Path(folder))) == trajectories
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(AGENT_ROWS, max_size=4), st.lists(REWARD_ROWS, max_size=4))
 def test_rows_are_read_as_they_were_written(for_agent: list[AgentRow], for_reward: list[RewardRow]) -> None:
     with tempfile.TemporaryDirectory() as folder:

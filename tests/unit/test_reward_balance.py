@@ -148,7 +148,7 @@ def prompt(row: RewardRow, paths: Sequence[Trajectory]) -> tuple[str, bytes, str
     return words, observation.screenshot, row.action
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(explored(), st.integers(1, 4))
 def test_rows_of_any_paths(paths: list[Trajectory], most: int) -> None:
     rows = make(*paths, most=most)
