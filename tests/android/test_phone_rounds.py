@@ -51,7 +51,7 @@ def test_episodes_outnumber_phones_and_round_trip_through_records(desk: Desk, tm
         for episode, verdict in played
     ]
     write_trajectories(tmp_path, trajectories)
-    assert read_trajectories(tmp_path) == trajectories
+    assert list(read_trajectories(tmp_path)) == trajectories
 
 
 class Cutting(Guide):
