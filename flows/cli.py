@@ -110,7 +110,7 @@ def serve(cron: Annotated[str, typer.Option(help="When, in cron's words, in UTC.
     from flows import round as rounds
 
     server.wait()
-    print(f"rounds at {cron!r} UTC; Prefect: {server.url}; ctrl-C ends it", flush=True)
+    print(f"rounds at {cron!r} UTC; Prefect: {server.page}; ctrl-C ends it", flush=True)
     rounds.serve(cron)
 
 
@@ -121,7 +121,7 @@ def ui() -> None:
 
     for name, server in {"MLflow": mlflow_server(), "Prefect": prefect_server(lasting=True)}.items():
         server.wait()
-        print(f"{name}: {server.url}", flush=True)
+        print(f"{name}: {server.page}", flush=True)
     print("ctrl-C stops both", flush=True)
     signal.pause()
 

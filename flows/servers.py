@@ -38,6 +38,11 @@ class Server:
         """Whether this process started it."""
         return self.process is not None
 
+    @property
+    def page(self) -> str:
+        """Where a person looks at it."""
+        return self.url.removesuffix("/api")
+
     def wait(self) -> None:
         """Wait until it answers; one that is not ours must do so at once.
 

@@ -1,0 +1,75 @@
+"""The commands that last: rounds served to a schedule, and the two user interfaces."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+from uuid import UUID
+
+import psutil
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.exceptions import ObjectNotFound
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from workspace import Workspace
+
+Found = TypeVar("Found")
+
+
+def test_a_served_deployment_makes_a_round(workspace: Workspace) -> None:
+    with (
+        _lasting(workspace, "serve") as serving,
+        temporary_settings({PREFECT_API_URL: workspace.env["PREFECT_API_URL"]}),
+        get_client(sync_client=True) as client,
+    ):
+        assert serving.stdout is not None
+        assert serving.stdout.readline().startswith("rounds at '0 2 * * *' UTC; Prefect: ")
+        deployment = _until(lambda: _nightly(client))
+        client.create_flow_run_from_deployment(deployment)
+        _until(lambda: workspace.ratchet("status").stdout.startswith("round-0002: to come"))
+    assert workspace.git("tag", "--list") == "round-0001"
+    assert workspace.git("status", "--porcelain") == ""
+
+
+def test_both_user_interfaces_answer_and_end_together(used: Workspace) -> None:
+    own = Workspace(used.root, {key: value for key, value in used.env.items() if key != "PREFECT_API_URL"})
+    with _lasting(own, "ui") as showing:
+        assert showing.stdout is not None
+        pages = dict(showing.stdout.readline().strip().split(": ", 1) for _ in range(2))
+        assert list(pages) == ["MLflow", "Prefect"]
+        for page in pages.values():
+            with urllib.request.urlopen(page) as answer:
+                assert answer.status == 200
+                assert b"<html" in answer.read().lower()
+        family = psutil.Process(showing.pid).children(recursive=True)
+    assert not [process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
+@contextmanager
+def _lasting(workspace: Workspace, command: str) -> Iterator[subprocess.Popen[str]]:
+    """A command that lasts until it is interrupted."""
+    with workspace.start(command) as process:
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+
+
+def _nightly(client: SyncPrefectClient) -> UUID | None:
+    try:
+        return client.read_deployment_by_name("round/nightly").id
+    except ObjectNotFound:
+        return None
+
+
+def _until(look: Callable[[], Found | None]) -> Found:
+    deadline = time.monotonic() + 120
+    while not (found := look()):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    return found
