@@ -33,7 +33,7 @@ from tasks.statistics import wilson
 from tasks.workers import JSON, Crew, spread
 
 FIRST_SEED = 1_900_000_000  # held out, and of no round
-CANDIDATES, REPEATS = 10, 5
+CANDIDATES, REPEATS = 10, 3
 
 
 @dataclass
