@@ -8,11 +8,12 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import psutil
 from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.objects import State
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from workspace import Workspace
@@ -29,8 +30,9 @@ def test_a_served_deployment_makes_a_round(workspace: Workspace) -> None:
         assert serving.stdout is not None
         assert serving.stdout.readline().startswith("rounds at '0 2 * * *' UTC; Prefect: ")
         deployment = _until(lambda: _nightly(client))
-        client.create_flow_run_from_deployment(deployment)
-        _until(lambda: workspace.ratchet("status").stdout.startswith("round-0002: to come"))
+        made = client.create_flow_run_from_deployment(deployment).id
+        state = _until(lambda: _last_state(client, made))
+        assert state.is_completed(), state.message
     assert workspace.git("tag", "--list") == "round-0001"
     assert workspace.git("status", "--porcelain") == ""
 
@@ -67,8 +69,13 @@ def _nightly(client: SyncPrefectClient) -> UUID | None:
         return None
 
 
+def _last_state(client: SyncPrefectClient, run: UUID) -> State[Any] | None:
+    state = client.read_flow_run(run).state
+    return state if state is not None and state.is_final() else None
+
+
 def _until(look: Callable[[], Found | None]) -> Found:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 400
     while not (found := look()):
         assert time.monotonic() < deadline
         time.sleep(0.2)
