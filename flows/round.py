@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from prefect import flow, get_client, task
@@ -21,7 +23,7 @@ from flows.log import follow, say
 from flows.report import Report
 from tasks import versions
 from tasks.errors import ParamsError, RatchetError, WorkspaceError
-from tasks.files import ROUND, SEED, STATE
+from tasks.files import ROUND, SEED, STATE, WORK
 
 PUSH_TRIES, PUSH_AGAIN_S = 2, 10
 
@@ -62,6 +64,8 @@ def serve(cron: str) -> None:
         CronSchedule(cron=cron)
     except ValueError as error:
         raise ParamsError(f"--cron {cron!r}: not a cron expression, such as '0 2 * * *'") from error
+    tempfile.tempdir = str(WORK.absolute() / "prefect")  # its runner shares one folder of /tmp with all other users
+    Path(tempfile.tempdir).mkdir(parents=True, exist_ok=True)
     with get_client(sync_client=True) as client, suppress(ObjectNotFound):
         client.delete_deployment(client.read_deployment_by_name("round/nightly").id)
     run_round.serve(name="nightly", cron=cron, limit=1, print_starting_message=False)

@@ -31,7 +31,7 @@ def test_a_served_deployment_makes_a_round(workspace: Workspace) -> None:
         assert serving.stdout.readline().startswith("rounds at '0 2 * * *' UTC; Prefect: ")
         deployment = _until(lambda: _nightly(client))
         made = client.create_flow_run_from_deployment(deployment).id
-        state = _until(lambda: _last_state(client, made))
+        state = _until(lambda: _last_state(client, made, serving))
         assert state.is_completed(), state.message
     assert workspace.git("tag", "--list") == "round-0001"
     assert workspace.git("status", "--porcelain") == ""
@@ -69,7 +69,8 @@ def _nightly(client: SyncPrefectClient) -> UUID | None:
         return None
 
 
-def _last_state(client: SyncPrefectClient, run: UUID) -> State[Any] | None:
+def _last_state(client: SyncPrefectClient, run: UUID, serving: subprocess.Popen[str]) -> State[Any] | None:
+    assert serving.poll() is None, serving.communicate()[1]
     state = client.read_flow_run(run).state
     return state if state is not None and state.is_final() else None
 
