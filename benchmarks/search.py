@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from environments.registry import load_goals, open_world
@@ -229,9 +229,10 @@ def main() -> None:
     arguments = parser.parse_args()
     params = load_params()
     pin(params.numerics)
-    with engines(params, [STATE / "agent", STATE / "reward"]) as source:
+    adapters = [STATE / "agent", STATE / "reward"]
+    with engines(params, adapters) as source, TemporaryDirectory(prefix="ratchet-search-") as scratch:
         rates = scoring(params, source)
-        found = searches(params, source, arguments.per_goal, Path(f".ratchet/work/benchmark-search-{os.getpid()}"))
+        found = searches(params, source, arguments.per_goal, Path(scratch))
     print(json.dumps(report(rates, found)))
 
 
