@@ -13,8 +13,6 @@ from environments.android.goals import android_goals
 from environments.types import Goal, GoalError, World, WorldError
 from environments.web.file import WebFile
 
-__all__ = ["GoalError", "load_goals", "load_web_file", "open_world"]
-
 _Word = Annotated[str, Field(min_length=1)]
 WEB_WORLD = "environments.web.app:WebApp"
 

@@ -11,8 +11,8 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from environments.registry import GoalError, load_goals, open_world
-from environments.types import Action, Element, Goal, Kind, Observation, World, WorldError
+from environments.registry import load_goals, open_world
+from environments.types import Action, Element, Goal, GoalError, Kind, Observation, World, WorldError
 
 SEED, EPISODES, STEPS = 0, 3, 8
 

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from environments.oracles import NoOracle
-from environments.registry import GoalError
+from environments.types import GoalError
 from models.engine import EngineError
 from models.weights import WeightsError
 from tasks.errors import ParamsError, StageError

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from environments.android.adb import HOLD_MS, Phone
-from environments.android.goals import Job, read_job
+from environments.android.goals import read_job
 from environments.android.tree import elements
+from environments.episodic import EpisodicWorld, held
 from environments.types import (
     WAYS,
     Action,
-    EpisodeOver,
     Goal,
     GoalError,
     Kind,
@@ -24,96 +24,52 @@ _SCROLL_SHARE = 0.6  # of what scrolls, that a scroll covers
 _SCROLL_MS = 800  # slow: a fling would go on by itself
 
 
-class Android:
+class Android(EpisodicWorld):
     """A world of apps. ``Goal.page`` is a goal file and the id of a goal in it, such as ``data/goals/todo.yaml#add``.
 
     It holds a phone from the first reset until it is closed or breaks: as many episodes run side by side as there
-    are phones.
+    are phones, and a reset raises Busy when this process's other worlds hold all of them. An app ends no episode.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._phone: Phone | None = None
-        self._job: Job | None = None
-        self._last: Observation | None = None
-        self._ended = True
 
-    def reset(self, goal: Goal, seed: int) -> Start:
-        """Put the phone into the state that the goal's file asks for, and start the app.
-
-        Raises:
-            WorldError: when there is no such goal, no phone can be used, or it refuses a command.
-            Busy: when this process's other worlds hold all phones.
-        """
-        self._ended, self._last = True, None
+    def _begin(self, goal: Goal, seed: int) -> Start:
         try:
             self._job = read_job(goal.page, seed)
         except GoalError as error:
             raise WorldError(f"goal {goal.id}: {error}") from error
-        try:
-            phone = self._phone = self._phone or Phone()
-            for line in self._job.before:
-                phone.command(line)
-            phone.start(self._job.app)
-            observation = self._observe(phone)
-        except WorldError:
-            self.close()
-            raise
-        self._ended = False
-        return Start(self._job.instruction, observation)
+        phone = self._phone = self._phone or Phone()
+        for line in self._job.before:
+            phone.command(line)
+        phone.start(self._job.app)
+        return Start(self._job.instruction, _observe(phone))
 
-    def step(self, action: Action) -> Observation:
-        """Act, let the screen come to rest, observe. ``complete`` changes nothing and ends the episode.
+    def _act(self, action: Action) -> Observation:
+        phone = held(self._phone)
+        _perform(phone, action, held(self._last))
+        return _observe(phone)
 
-        Raises:
-            EpisodeOver: when the episode has ended, or none has begun.
-            WorldError: when the phone is out of reach, or cannot type a character; the episode is over.
-        """
-        if self._ended or self._phone is None or self._last is None:
-            raise EpisodeOver(f"{action}: the episode has ended or not begun; call reset first")
-        if action.kind is Kind.COMPLETE:
-            self._ended = True
-            return self._last
-        try:
-            _perform(self._phone, action, self._last)
-            return self._observe(self._phone)
-        except WorldError:
-            self.close()
-            raise
+    def _reached(self) -> bool:
+        return self._phone is not None and self._job.reached(self._phone, held(self._last))
 
-    @property
-    def ended(self) -> bool:
-        """Whether ``complete`` was said, or the phone broke; also before the first reset. An app ends nothing."""
-        return self._ended
-
-    def verdict(self) -> bool:
-        """Whether the goal's check holds on the phone now; False once the phone is given back.
-
-        Raises:
-            EpisodeOver: before a reset.
-            WorldError: when the phone is out of reach, or the check itself fails.
-        """
-        if self._last is None or self._job is None:
-            raise EpisodeOver("no episode has begun: there is no verdict; call reset first")
-        return self._phone is not None and self._job.reached(self._phone, self._last)
-
-    def close(self) -> None:
-        """End the episode and leave the phone to others, as it is. A second call has no effect."""
-        self._ended = True
+    def _release(self) -> None:
+        """Leave the phone to others, as it is."""
         if self._phone is not None:
             self._phone.release()
             self._phone = None
 
-    def _observe(self, phone: Phone) -> Observation:
-        """The screen once two pictures in a row agree, with the tree that was read between them."""
+
+def _observe(phone: Phone) -> Observation:
+    """The screen once two pictures in a row agree, with the tree that was read between them."""
+    picture = phone.screenshot()
+    for _ in range(LOOKS):
+        before, tree = picture, phone.tree()
         picture = phone.screenshot()
-        for _ in range(LOOKS):
-            before, tree = picture, phone.tree()
-            picture = phone.screenshot()
-            if picture == before:
-                break
-        size = Observation(picture, ()).size
-        self._last = Observation(picture, elements(tree, size))
-        return self._last
+        if picture == before:
+            break
+    return Observation(picture, elements(tree, Observation(picture, ()).size))
 
 
 def _perform(phone: Phone, action: Action, screen: Observation) -> None:

@@ -21,11 +21,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from environments.episodic import EpisodicWorld, held
 from environments.types import (
     WAYS,
     Action,
     Element,
-    EpisodeOver,
     Goal,
     Kind,
     Observation,
@@ -65,79 +65,41 @@ _VALUED = ("textbox", "select", "slider")  # their text is what they hold, not w
 _ON = ("checked", "selected", "expanded", "pressed")
 
 
-class BrowserGym:
-    """A world of BrowserGym environments. ``Goal.page`` is an environment's Gymnasium id.
+class BrowserGym(EpisodicWorld):
+    """A world of BrowserGym environments. ``Goal.page`` is an environment's Gymnasium id; the seed is BrowserGym's own.
 
     The process starts with the first reset, and is replaced by the next reset after it broke. Its Python is
     the one that RATCHET_BROWSERGYM_PYTHON names, else the one that ``make browsergym`` sets up.
+
+    BrowserGym itself counts a MiniWoB++ page as solved when it pays anything at all; here it must pay all.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._worker: _Worker | None = None
-        self._last: Observation | None = None
-        self._ended = True
         self._reward = 0.0
         self._mouse = (0, 0)
 
-    def reset(self, goal: Goal, seed: int) -> Start:
-        """Begin the episode of a goal instance; the seed is BrowserGym's own.
-
-        Raises:
-            WorldError: when there is no such environment or Python, or BrowserGym broke.
-        """
-        self._ended, self._last, self._reward = True, None, 0.0
+    def _begin(self, goal: Goal, seed: int) -> Start:
         try:
-            if self._worker is None:
-                self._worker = _Worker(_find_python())
+            self._worker = self._worker or _Worker(_find_python())
             told = self._worker.ask(page=goal.page, seed=seed)
         except WorldError as error:
-            self.close()
             raise WorldError(f"goal {goal.id}: page {goal.page!r}: {error}") from error
         observation = self._observe(told)
         shown = observation.elements
         self._mouse = shown[len(shown) // 2].point if shown else (0, 0)  # over the page, wherever it lies
         return Start(" ".join(told["instruction"].split()), observation)
 
-    def step(self, action: Action) -> Observation:
-        """Act and observe. ``complete`` changes nothing and ends the episode.
-
-        Raises:
-            EpisodeOver: when the episode has ended, or none has begun.
-            WorldError: when BrowserGym broke; the episode is over.
-        """
-        if self._ended or self._worker is None or self._last is None:
-            raise EpisodeOver(f"{action}: the episode has ended or not begun; call reset first")
-        if action.kind is Kind.COMPLETE:
-            self._ended = True
-            return self._last
+    def _act(self, action: Action) -> Observation:
         self._mouse = action.point or self._mouse
-        try:
-            told = self._worker.ask(action=spoken(action, self._mouse, self._last.size))
-        except WorldError:
-            self.close()
-            raise
-        return self._observe(told)
+        return self._observe(held(self._worker).ask(action=spoken(action, self._mouse, held(self._last).size)))
 
-    @property
-    def ended(self) -> bool:
-        """Whether BrowserGym ended the episode or ``complete`` was said; also before the first reset."""
-        return self._ended
-
-    def verdict(self) -> bool:
-        """Whether the environment gave its full reward.
-
-        BrowserGym itself counts a MiniWoB++ page as solved when it pays anything at all; here it must pay all.
-
-        Raises:
-            EpisodeOver: before a reset.
-        """
-        if self._last is None:
-            raise EpisodeOver("no episode has begun: there is no verdict; call reset first")
+    def _reached(self) -> bool:
         return self._reward >= _SUCCESS
 
-    def close(self) -> None:
-        """End the process, its browsers and the episode. A second call has no effect."""
-        self._ended = True
+    def _release(self) -> None:
+        """End the process and its browsers."""
         if self._worker is not None:
             self._worker.close()
             self._worker = None
@@ -148,8 +110,7 @@ class BrowserGym:
         self._reward = (told["reward"] if raw is None else float(raw)) if self._ended else 0.0
         screen = Observation(base64.b64decode(told["screenshot"]), ())
         found = elements(told["nodes"], told["properties"], told["focused"], screen.size)
-        self._last = replace(screen, elements=found)
-        return self._last
+        return replace(screen, elements=found)
 
 
 def spoken(action: Action, mouse: tuple[int, int], size: tuple[int, int]) -> str:

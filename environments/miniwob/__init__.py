@@ -7,84 +7,45 @@ from pathlib import Path
 from typing import Any
 
 from environments.browser.chromium import Browser
+from environments.episodic import EpisodicWorld, held
 from environments.miniwob.flight import FlightBrowser
-from environments.types import Action, Element, EpisodeOver, Goal, Kind, Observation, Start, WorldError
+from environments.types import Action, Element, Goal, Observation, Start, WorldError
 
 _SCRIPT = Path(__file__).with_name("miniwob.js")
 _FLIGHT = "flight."  # how the package's names of FlightWoB pages begin
 _SUCCESS = 1.0  # some pages pay part of it for part of the work, which does not count
 
 
-class MiniWoB:
+class MiniWoB(EpisodicWorld):
     """A world of MiniWoB++ pages. ``Goal.page`` is a page's name, such as ``click-button`` or ``flight.AA``.
 
     The browser starts with the first reset, and is replaced by the next reset after it broke.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._browser: Browser | None = None
-        self._last: Observation | None = None
-        self._ended = True
         self._reward = 0.0
 
-    def reset(self, goal: Goal, seed: int) -> Start:
-        """Begin the episode of a goal instance.
-
-        Raises:
-            WorldError: when there is no such page or browser, or the browser broke.
-        """
+    def _begin(self, goal: Goal, seed: int) -> Start:
         root, file = _pages(), _file(goal.page)
         if not (root / file).is_file():
             raise WorldError(f"goal {goal.id}: page {goal.page!r} is not one of {root}: there is no {file}")
-        self._ended, self._last, self._reward = True, None, 0.0
-        try:
-            browser = self._browser_for(root, goal.page)
-            browser.open(file)
-            instruction = browser.evaluate(f"__ratchet.begin({seed})")
-            browser.pass_time(0)
-            observation = self._observe(browser)
-        except WorldError:
-            self.close()
-            raise
-        return Start(" ".join(instruction.split()), observation)
+        browser = self._browser_for(root, goal.page)
+        browser.open(file)
+        instruction = browser.evaluate(f"__ratchet.begin({seed})")
+        browser.pass_time(0)
+        return Start(" ".join(instruction.split()), self._observe(browser))
 
-    def step(self, action: Action) -> Observation:
-        """Act, let the page settle, observe. ``complete`` changes nothing and ends the episode.
+    def _act(self, action: Action) -> Observation:
+        browser = held(self._browser)
+        browser.perform(action)
+        return self._observe(browser)
 
-        Raises:
-            EpisodeOver: when the episode has ended, or none has begun.
-            WorldError: when the browser broke; the episode is over.
-        """
-        if self._ended or self._browser is None or self._last is None:
-            raise EpisodeOver(f"{action}: the episode has ended or not begun; call reset first")
-        if action.kind is Kind.COMPLETE:
-            self._ended = True
-            return self._last
-        try:
-            self._browser.perform(action)
-            return self._observe(self._browser)
-        except WorldError:
-            self.close()
-            raise
-
-    @property
-    def ended(self) -> bool:
-        """Whether the page is done or ``complete`` was said; also before the first reset."""
-        return self._ended
-
-    def verdict(self) -> bool:
-        """Whether the page gave its full reward.
-
-        Raises:
-            EpisodeOver: before a reset.
-        """
-        if self._last is None:
-            raise EpisodeOver("no episode has begun: there is no verdict; call reset first")
+    def _reached(self) -> bool:
         return self._reward >= _SUCCESS
 
-    def close(self) -> None:
-        """End the browser and the episode. A second call has no effect."""
-        self._ended = True
+    def _release(self) -> None:
         if self._browser is not None:
             self._browser.close()
             self._browser = None
@@ -94,7 +55,7 @@ class MiniWoB:
         kind = FlightBrowser if page.startswith(_FLIGHT) else Browser
         browser = self._browser
         if browser is None or type(browser) is not kind:
-            self.close()
+            self._release()
             browser = self._browser = kind(root, [_SCRIPT])
         return browser
 
@@ -103,8 +64,7 @@ class MiniWoB:
         self._ended = bool(seen["done"])
         self._reward = float(seen["reward"]) if self._ended else 0.0
         elements = tuple(Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in seen["elements"])
-        self._last = Observation(browser.screenshot(), elements)
-        return self._last
+        return Observation(browser.screenshot(), elements)
 
 
 def _file(page: str) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from environments.browser.chromium import Screen
-from environments.registry import GoalError, load_web_file
-from environments.types import Action, Element, EpisodeOver, Goal, Kind, Observation, Start, WorldError
+from environments.episodic import EpisodicWorld, held
+from environments.registry import load_web_file
+from environments.types import Action, Element, Goal, GoalError, Observation, Start, WorldError
 from environments.web.browser import WebBrowser
 from environments.web.file import PageCheck, Value, WebFile, WebGoal, fill, fill_path
 from environments.web.hooks import Hooks
@@ -58,64 +59,30 @@ class _Running:
         self.server.close()
 
 
-class WebApp:
+class WebApp(EpisodicWorld):
     """A world of one web application at a time. ``Goal.page`` is ``path/of/the/file.yaml#goal-id``.
 
-    Server and browser start with the first reset, and are replaced by the next reset after either broke.
+    Server and browser start with the first reset, and are replaced by the next reset after either broke. An
+    application never ends an episode by itself.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._running: _Running | None = None
-        self._goal: WebGoal | None = None
         self._values: dict[str, Value] = {}
-        self._last: Observation | None = None
-        self._ended = True
 
-    def reset(self, goal: Goal, seed: int) -> Start:
-        """Begin the episode of a goal instance.
+    def _begin(self, goal: Goal, seed: int) -> Start:
+        running, self._goal = self._open(goal)
+        self._values = self._goal.choose(seed)
+        running.begin(self._goal, self._values)
+        return Start(fill(self._goal.instruction, self._values), _observe(running))
 
-        Raises:
-            WorldError: when there is no such file or goal, a hook fails, or server or browser broke.
-        """
-        self._ended, self._last, self._goal = True, None, None
-        running, web_goal = self._open(goal)
-        self._values = web_goal.choose(seed)
-        with self._broken_is_closed():
-            running.begin(web_goal, self._values)
-            observation = self._observe(running)
-        self._goal, self._ended = web_goal, False
-        return Start(fill(web_goal.instruction, self._values), observation)
+    def _act(self, action: Action) -> Observation:
+        running = held(self._running)
+        running.browser.perform(action)
+        return _observe(running)
 
-    def step(self, action: Action) -> Observation:
-        """Act, let page and server settle, observe. ``complete`` changes nothing and ends the episode.
-
-        Raises:
-            EpisodeOver: when the episode has ended, or none has begun.
-            WorldError: when the browser or the server broke; the episode is over.
-        """
-        if self._ended or self._running is None or self._last is None:
-            raise EpisodeOver(f"{action}: the episode has ended or not begun; call reset first")
-        if action.kind is Kind.COMPLETE:
-            self._ended = True
-            return self._last
-        with self._broken_is_closed():
-            self._running.browser.perform(action)
-            return self._observe(self._running)
-
-    @property
-    def ended(self) -> bool:
-        """Whether ``complete`` was said; also before the first reset. An application never ends by itself."""
-        return self._ended
-
-    def verdict(self) -> bool:
-        """Whether the goal's check holds now; False once the world broke or was closed.
-
-        Raises:
-            EpisodeOver: before a reset.
-            WorldError: when the check cannot be made.
-        """
-        if self._goal is None:
-            raise EpisodeOver("no episode has begun: there is no verdict; call reset first")
+    def _reached(self) -> bool:
         if self._running is None:
             return False
         check = self._goal.success
@@ -124,9 +91,7 @@ class WebApp:
             return bool(self._running.browser.evaluate(expression))
         return self._running.hooks.holds(check, self._values)
 
-    def close(self) -> None:
-        """End browser, server and episode. A second call has no effect."""
-        self._ended = True
+    def _release(self) -> None:
         if self._running is not None:
             self._running.close()
             self._running = None
@@ -136,7 +101,7 @@ class WebApp:
         name, _, goal_id = goal.page.rpartition("#")
         path = Path(name)
         if self._running is None or self._running.path != path:
-            self.close()
+            self._release()
             try:
                 file = load_web_file(path)
             except GoalError as error:
@@ -148,26 +113,24 @@ class WebApp:
         return self._running, self._running.goals[goal_id]
 
     @contextmanager
-    def _broken_is_closed(self) -> Iterator[None]:
-        """Close everything when it broke; a server that has ended is named rather than what followed from it."""
-        try:
-            yield
-        except WorldError:
+    def _closed_when_broken(self) -> Iterator[None]:
+        """A server that has ended is named rather than what followed from it."""
+        with super()._closed_when_broken():
             try:
+                yield
+            except WorldError:
                 if self._running is not None:
                     self._running.server.check()
-            finally:
-                self.close()
-            raise
+                raise
 
-    def _observe(self, running: _Running) -> Observation:
-        running.server.check()
-        found: list[Any] = running.browser.evaluate("__ratchet.look()")
-        elements = [
-            Element(kind, text[:LONGEST_TEXT], tuple(box), tuple(states)) for kind, text, box, states in _fewer(found)
-        ]
-        self._last = Observation(running.browser.screenshot(), tuple(elements))
-        return self._last
+
+def _observe(running: _Running) -> Observation:
+    running.server.check()
+    found: list[Any] = running.browser.evaluate("__ratchet.look()")
+    elements = [
+        Element(kind, text[:LONGEST_TEXT], tuple(box), tuple(states)) for kind, text, box, states in _fewer(found)
+    ]
+    return Observation(running.browser.screenshot(), tuple(elements))
 
 
 def _fewer(found: list[Any]) -> list[Any]:

@@ -11,8 +11,8 @@ import yaml
 
 from environments import oracles
 from environments.miniwob import MiniWoB
-from environments.registry import GoalError, load_goals, open_world
-from environments.types import Goal, WorldError
+from environments.registry import load_goals, open_world
+from environments.types import Goal, GoalError, WorldError
 
 GOALS = Path(__file__).parents[2] / "data" / "goals"
 GOOD = '{id: a, world: "environments.miniwob:MiniWoB", page: click-button, tier: 1, max_steps: 3}'

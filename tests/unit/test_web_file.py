@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from environments.registry import GoalError, load_goals, load_web_file
-from environments.types import Goal
+from environments.registry import load_goals, load_web_file
+from environments.types import Goal, GoalError
 from environments.web.file import fill, fill_path
 
 GOOD: dict[str, Any] = {
