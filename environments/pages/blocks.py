@@ -1,0 +1,290 @@
+"""The blocks a random page is made of. Each draws itself into HTML and notes what a lesson may ask about.
+
+A block is a function of the draft of the page; the width it may fill is that of its container.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+from environments.pages.figures import COLOURS, ICONS, SHAPES, icon, shape
+from environments.pages.words import Words
+
+NEUTRAL = ("black", "white", "gray")
+VIVID = tuple(colour for colour in COLOURS if colour not in NEUTRAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Something on a page. ``mark`` is its id in the HTML; ``group`` what it belongs to: the label of a field, the
+    group of a radio button, the row of a cell, the options of a menu (a line each).
+
+    ``sort`` is what a person would call it; what it does not have (a colour, a shape, a state) is empty.
+    """
+
+    mark: str
+    sort: str
+    text: str = ""
+    colour: str = ""
+    shape: str = ""
+    size: str = ""
+    group: str = ""
+    on: bool = False
+
+
+@dataclass
+class Draft:
+    """A page in the making."""
+
+    chooser: random.Random
+    words: Words
+    things: list[Thing] = field(default_factory=list)
+
+    def note(self, sort: str, text: str = "", **facts: str | bool) -> str:
+        """The attribute that marks a new thing."""
+        mark = f"t{len(self.things)}"
+        self.things.append(Thing(mark, sort, text, **facts))  # type: ignore[arg-type]
+        return f'id="{mark}"'
+
+    def chance(self, share: float) -> bool:
+        """True in ``share`` of the cases."""
+        return self.chooser.random() < share
+
+
+Block = Callable[[Draft], str]
+
+
+def heading(draft: Draft) -> str:
+    """A heading of one to four words."""
+    text = draft.words.label(4)
+    level = draft.chooser.randint(1, 4)
+    return f"<h{level} {draft.note('heading', text)}>{escape(text)}</h{level}>"
+
+
+def paragraph(draft: Draft) -> str:
+    """Running text, at times with links in it."""
+    parts = []
+    for _ in range(draft.chooser.randint(1, 3)):
+        parts.append(escape(draft.words.sentence(2, 9)))
+        if draft.chance(0.4):
+            parts.append(link(draft))
+    return f"<p>{' '.join(parts)}</p>"
+
+
+def link(draft: Draft) -> str:
+    """A link."""
+    text = draft.words.label(2)
+    return f'<a href="#" {draft.note("link", text)}>{escape(text)}</a>'
+
+
+def link_list(draft: Draft) -> str:
+    """Links in a row or as a list."""
+    links = [link(draft) for _ in range(draft.chooser.randint(2, 5))]
+    if draft.chance(0.5):
+        return f"<div>{draft.chooser.choice((' ', ' | ', ' - ')).join(links)}</div>"
+    return "<ul>" + "".join(f"<li>{one}</li>" for one in links) + "</ul>"
+
+
+def button(draft: Draft) -> str:
+    """A button, at times an input of that kind."""
+    text = draft.words.label(2)
+    mark = draft.note("button", text)
+    if draft.chance(0.2):
+        return f'<input type="submit" {mark} value="{escape(text)}">'
+    return f"<button {mark}>{escape(text)}</button>"
+
+
+def buttons(draft: Draft) -> str:
+    """One to four buttons."""
+    gap = draft.chooser.choice(("", " ", "<br>"))
+    return "<div>" + gap.join(button(draft) for _ in range(draft.chooser.randint(1, 4))) + "</div>"
+
+
+def text_field(draft: Draft, filled: float = 0.35) -> str:
+    """A label and a field, in a share of the cases filled, which may say what is wanted."""
+    label = draft.words.label(2)
+    sort = draft.chooser.choice(("textbox", "textbox", "textbox", "password"))
+    value = draft.words.value() if draft.chance(filled) else ""
+    mark = draft.note(sort, value, group=label)
+    hint = f'placeholder="{escape(draft.words.word())}"' if draft.chance(0.2) else ""
+    width = draft.chooser.randint(50, 140)
+    kind = "password" if sort == "password" else "text"
+    box = f'<input type="{kind}" {mark} value="{escape(value)}" {hint} style="width:{width}px">'
+    joint = draft.chooser.choice(("<br>", "<br>", " "))
+    return f"<div><label>{escape(label)}{draft.chooser.choice(('', ':'))}</label>{joint}{box}</div>"
+
+
+def text_area(draft: Draft) -> str:
+    """A field of several lines."""
+    value = draft.words.sentence(1, 6) if draft.chance(0.6) else ""
+    size = f"width:{draft.chooser.randint(60, 140)}px;height:{draft.chooser.randint(24, 50)}px"
+    return f'<textarea {draft.note("textarea", value)} style="{size}">{escape(value)}</textarea>'
+
+
+def checkboxes(draft: Draft, ticked: float = 0.4) -> str:
+    """Boxes, a share of them ticked."""
+    return "<div>" + "".join(_tick(draft, "checkbox", "", draft.chance(ticked)) for _ in range(_few(draft))) + "</div>"
+
+
+def radios(draft: Draft, chosen: bool = True) -> str:
+    """Radio buttons, one of which may be on if ``chosen``."""
+    count, group = _few(draft), f"g{len(draft.things)}"
+    place_on = draft.chooser.randrange(-1, count) if chosen else -1
+    return "<div>" + "".join(_tick(draft, "radio", group, place == place_on) for place in range(count)) + "</div>"
+
+
+def _tick(draft: Draft, sort: str, group: str, on: bool) -> str:
+    text = draft.words.label(2)
+    mark = draft.note(sort, text, group=group, on=on)
+    end = "<br>" if draft.chance(0.85) else " "
+    return f'<label><input type="{sort}" {mark} name="{group}" {"checked" if on else ""}>{escape(text)}</label>{end}'
+
+
+def drop_down(draft: Draft) -> str:
+    """A menu that is closed, with its first option chosen."""
+    options = [draft.words.label(3) for _ in range(_few(draft))]
+    mark = draft.note("select", options[0], group="\n".join(options))
+    width = f"width:{draft.chooser.randint(60, 145)}px" if draft.chance(0.5) else ""
+    return f'<select {mark} style="{width}">' + "".join(f"<option>{escape(o)}</option>" for o in options) + "</select>"
+
+
+def open_list(draft: Draft) -> str:
+    """A list of options that lies open, with one of them chosen."""
+    count = draft.chooser.randint(2, 6)
+    chosen = draft.chooser.randrange(-1, count)
+    rows = []
+    for place in range(count):
+        text = draft.words.label(3)
+        mark = draft.note("option", text, on=place == chosen)
+        state = 'class="chosen" aria-selected="true"' if place == chosen else ""
+        rows.append(f'<div role="option" {mark} {state}>{escape(text)}</div>')
+    return f'<div class="open">{"".join(rows)}</div>'
+
+
+def table(draft: Draft) -> str:
+    """A table whose first column names the rows."""
+    columns, rows = draft.chooser.randint(2, 3), draft.chooser.randint(2, 5)
+    stripes = "striped" if draft.chance(0.4) else ""
+    body = []
+    for _ in range(rows):
+        cells = [draft.words.label(1), *[draft.words.value()[:12] for _ in range(columns - 1)]]
+        marks = [draft.note("cell", cells[0]), *[draft.note("cell", cell, group=cells[0]) for cell in cells[1:]]]
+        body.append("".join(f"<td {mark}>{escape(cell)}</td>" for mark, cell in zip(marks, cells, strict=True)))
+    return f'<table class="{stripes}">' + "".join(f"<tr>{row}</tr>" for row in body) + "</table>"
+
+
+def tabs(draft: Draft) -> str:
+    """Tabs, one of them chosen."""
+    count = draft.chooser.randint(2, 4)
+    chosen = draft.chooser.randrange(count)
+    found = []
+    for place in range(count):
+        text = draft.words.label(1)
+        mark = draft.note("tab", text, on=place == chosen)
+        state = 'class="chosen" aria-selected="true"' if place == chosen else ""
+        found.append(f'<span role="tab" {mark} {state}>{escape(text)}</span>')
+    return f'<div class="tabs">{"".join(found)}</div>'
+
+
+def patches(draft: Draft) -> str:
+    """Boxes of different colours."""
+    colours = draft.chooser.sample(sorted(COLOURS), draft.chooser.randint(1, 6))
+    width, height = draft.chooser.randint(12, 60), draft.chooser.randint(12, 60)
+    edge = draft.chooser.choice(("", "border:1px solid black;", "border-radius:4px;"))
+    look = f"display:inline-block;margin:{draft.chooser.randint(1, 6)}px;width:{width}px;height:{height}px;{edge}"
+    return "<div>" + "".join(
+        f'<div {draft.note("box", colour=colour)} style="{look}background:{COLOURS[colour]}"></div>'
+        for colour in colours
+    ) + "</div>"  # fmt: skip
+
+
+def figures(draft: Draft) -> str:
+    """Shapes, letters and digits of several colours and two sizes."""
+    return "<div>" + " ".join(_figure(draft) for _ in range(draft.chooser.randint(1, 9))) + "</div>"
+
+
+def one_figure(draft: Draft) -> str:
+    """One large shape, letter or digit."""
+    name, colour = draft.chooser.choice(sorted(SHAPES)), draft.chooser.choice(VIVID)
+    if draft.chance(0.3):
+        return f"<div>{_sign(draft, colour, 'large', draft.chooser.randint(28, 44))}</div>"
+    mark = draft.note("figure", shape=name, colour=colour, size="large")
+    return f"<div>{shape(name, colour, draft.chooser.randint(24, 60), mark)}</div>"
+
+
+def _figure(draft: Draft) -> str:
+    colour = draft.chooser.choice(VIVID)
+    size = draft.chooser.choice(("small", "large"))
+    if draft.chance(0.4):
+        return _sign(draft, colour, size, 11 if size == "small" else 20)
+    name = draft.chooser.choice(sorted(SHAPES))
+    mark = draft.note("figure", shape=name, colour=colour, size=size)
+    return shape(name, colour, 10 if size == "small" else 20, mark)
+
+
+def _sign(draft: Draft, colour: str, size: str, font_px: int) -> str:
+    """A single letter or digit, as a figure."""
+    name = draft.chooser.choice(("letter", "digit"))
+    sign = draft.chooser.choice("ABCDEFGHJKLMNPQRTUVWXYabdefhkmnprtuy" if name == "letter" else "0123456789")
+    mark = draft.note("figure", sign, shape=name, colour=colour, size=size)
+    return f'<span {mark} style="font-size:{font_px}px;color:{COLOURS[colour]}">{sign}</span>'
+
+
+def icons(draft: Draft) -> str:
+    """Icons, at times on buttons."""
+    names = draft.chooser.sample(sorted(ICONS), draft.chooser.randint(2, 6))
+    size, frame = draft.chooser.randint(12, 22), draft.chance(0.4)
+    drawn = [icon(name, size, draft.note("icon", shape=name)) for name in names]
+    return "<div>" + " ".join(f"<button>{one}</button>" if frame else one for one in drawn) + "</div>"
+
+
+def dialog(draft: Draft) -> str:
+    """A box with a title bar, a cross to close it, a text and buttons."""
+    title, text = draft.words.label(2), draft.words.sentence(3, 10)
+    close = icon("close", 12, draft.note("icon", shape="close"))
+    row = " ".join(button(draft) for _ in range(draft.chooser.randint(1, 2)))
+    bar = f'<div class="bar"><b {draft.note("heading", title)}>{escape(title)}</b> {close}</div>'
+    return f'<div class="dialog">{bar}<p>{escape(text)}</p>{row}</div>'
+
+
+def messages(draft: Draft) -> str:
+    """Rows of a name, a line of text and an icon or two."""
+    rows = []
+    names = draft.chooser.sample(sorted(ICONS), draft.chooser.randint(1, 3))
+    for _ in range(draft.chooser.randint(2, 4)):
+        name = draft.words.label(2)
+        drawn = " ".join(icon(one, 12, draft.note("icon", shape=one, group=name)) for one in names)
+        mark = draft.note("text", name)
+        rows.append(
+            f"<div class=row><b {mark}>{escape(name)}</b> {drawn}<br>{escape(draft.words.sentence(2, 4))}</div>"
+        )
+    return "".join(rows)
+
+
+def numbers(draft: Draft) -> str:
+    """A grid of numbers, such as a month."""
+    columns, first = draft.chooser.choice((5, 7)), draft.chooser.randint(0, 60)
+    cells = [f"<td>{first + place}</td>" for place in range(columns * draft.chooser.randint(2, 4))]
+    rows = ["".join(cells[start : start + columns]) for start in range(0, len(cells), columns)]
+    return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+
+
+def gauge(draft: Draft) -> str:
+    """A bar, a meter or a slider."""
+    value = draft.chooser.randint(0, 10)
+    tag = draft.chooser.choice(("progress max=10", "meter max=10", "input type=range max=10"))
+    return f'<div><{tag} value="{value}" style="width:{draft.chooser.randint(50, 130)}px"></{tag.split()[0]}></div>'
+
+
+def _few(draft: Draft) -> int:
+    return draft.chooser.randint(2, 6)
+
+
+BLOCKS: Sequence[tuple[Block, int]] = (
+    (heading, 2), (paragraph, 4), (link_list, 2), (buttons, 5), (text_field, 5), (text_area, 1), (checkboxes, 3),
+    (radios, 3), (drop_down, 2), (open_list, 1), (table, 2), (tabs, 2), (patches, 2), (figures, 2), (one_figure, 1),
+    (icons, 2), (dialog, 1), (messages, 1), (numbers, 1), (gauge, 1),
+)  # fmt: skip

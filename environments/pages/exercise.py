@@ -1,0 +1,159 @@
+"""Small jobs on a random page: an instruction in several clauses, and the moves that do it, made in the browser."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from environments.pages.blocks import (
+    Draft,
+    Thing,
+    button,
+    checkboxes,
+    drop_down,
+    heading,
+    paragraph,
+    radios,
+    text_field,
+)
+from environments.pages.page import Page, dressed
+from environments.pages.studio import Shot, Studio
+from environments.pages.words import Words
+from environments.types import COMPLETE, Action, Element, Kind, Step
+
+_WRITE = (
+    'write "{value}" at {field}', 'put "{value}" into {field}', '{field} shall be "{value}"',
+    'fill {field} with "{value}"', 'the {field} is "{value}"',
+)  # fmt: skip
+_TICK = ("tick {names}", "choose {names}", "mark {names}", "switch on {names}")
+_PICK = ("pick {names}", "choose {names}", "take {names}")
+_DROP = ("choose {names} from the menu", "set the menu to {names}", "open the menu and take {names}")
+_SEND = ('then press "{name}"', "and press {name}", 'and confirm with "{name}"', "then {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One action of a plan: press the thing of a mark or the option of a text, or type a text."""
+
+    mark: str = ""
+    option: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """A page, what is to be done on it, and the moves that do it."""
+
+    page: Page
+    instruction: str
+    moves: tuple[Move, ...]
+
+
+@dataclass
+class _Job:
+    """An exercise in the making."""
+
+    draft: Draft
+    clauses: list[str] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    blocks: list[str] = field(default_factory=list)
+
+    def add(self, block: str, wordings: Sequence[str], moves: Sequence[Move], **names: str) -> None:
+        """A block, what is to be done with it in one of the wordings, and how."""
+        self.blocks.append(block)
+        self.clauses.append(self.draft.chooser.choice(wordings).format(**names))
+        self.moves += moves
+
+    def since(self, before: int) -> list[Thing]:
+        """The things that were added."""
+        return self.draft.things[before:]
+
+
+def random_exercise(seed: int, lexicon: Sequence[str]) -> Exercise:
+    """The exercise of a seed: the same for the same seed and words."""
+    chooser = random.Random(seed)
+    job = _Job(Draft(chooser, Words(lexicon, chooser)))
+    for part in chooser.choice(_JOBS):
+        part(job)
+    _send(job)
+    for other in (heading, paragraph):
+        if job.draft.chance(0.2):
+            job.blocks.insert(chooser.randrange(len(job.blocks)), other(job.draft))
+    said = ", ".join(job.clauses[:-1]) + " " + job.clauses[-1]
+    return Exercise(dressed(job.draft, job.blocks), said[0].upper() + said[1:] + ".", tuple(job.moves))
+
+
+def _write(job: _Job) -> None:
+    block, value = text_field(job.draft, filled=0), job.draft.words.value()
+    box = job.draft.things[-1]
+    job.add(block, _WRITE, [Move(mark=box.mark), Move(text=value)], value=value, field=box.group)
+
+
+def _tick(job: _Job) -> None:
+    before = len(job.draft.things)
+    block = checkboxes(job.draft, ticked=0)
+    boxes, chooser = job.since(before), job.draft.chooser
+    chosen = chooser.sample(boxes, chooser.randint(1, min(3, len(boxes))))
+    job.add(block, _TICK, [Move(mark=box.mark) for box in chosen], names=", ".join(box.text for box in chosen))
+
+
+def _pick(job: _Job) -> None:
+    before = len(job.draft.things)
+    block = radios(job.draft, chosen=False)
+    chosen = job.draft.chooser.choice(job.since(before))
+    job.add(block, _PICK, [Move(mark=chosen.mark)], names=chosen.text)
+
+
+def _drop(job: _Job) -> None:
+    block = drop_down(job.draft)
+    menu = job.draft.things[-1]
+    option = job.draft.chooser.choice(menu.group.split("\n")[1:])
+    job.add(block, _DROP, [Move(mark=menu.mark), Move(option=option)], names=option)
+
+
+def _send(job: _Job) -> None:
+    """The button that ends it, alone or beside another."""
+    before = len(job.draft.things)
+    block = " ".join(button(job.draft) for _ in range(job.draft.chooser.randint(1, 2)))
+    chosen = job.draft.chooser.choice(job.since(before))
+    job.add(f"<div>{block}</div>", _SEND, [Move(mark=chosen.mark)], name=chosen.text)
+
+
+_JOBS = ((_write,), (_write,), (_write, _write), (_write, _write), (_tick,), (_pick,), (_drop,), (_write, _tick), ())
+
+
+def act_out(studio: Studio, exercise: Exercise) -> list[Step] | None:
+    """The steps of an exercise, the last of them ``complete``; None where a move's target does not show."""
+    shot = studio.show(exercise.page)
+    steps = []
+    for move in exercise.moves:
+        action = _action(move, shot)
+        if action is None:
+            return None
+        steps.append(Step(shot.observation, action))
+        studio.browser.perform(action)
+        shot = studio.shoot()
+    return [*steps, Step(shot.observation, COMPLETE)]
+
+
+def _action(move: Move, shot: Shot) -> Action | None:
+    if move.text:
+        return Action(Kind.TYPE, text=move.text)
+    target = _option(move.option, shot) if move.option else _listed(move.mark, shot)
+    return None if target is None else Action.click(target)
+
+
+def _option(text: str, shot: Shot) -> Element | None:
+    found = [one for one in shot.observation.elements if one.kind == "option" and one.text == text]
+    return found[0] if found else None
+
+
+def _listed(mark: str, shot: Shot) -> Element | None:
+    """The listed element on which the centre of a marked thing lies; the smallest of several."""
+    if mark not in shot.boxes:
+        return None
+    left, top, width, height = shot.boxes[mark]
+    point = int(left + width / 2), int(top + height / 2)
+    here = [element for element in shot.observation.elements if element.contains(point)]
+    return min(here, key=lambda element: element.box[2] * element.box[3], default=None)

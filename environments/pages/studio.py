@@ -1,0 +1,60 @@
+"""Draws random pages in the real browser, and tells what stands where."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from environments.browser.chromium import Browser
+from environments.pages.page import Page
+from environments.types import Element, Observation
+
+_HERE = Path(__file__).parent
+Centre = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A page as it is seen: CSS pixels of the viewport throughout.
+
+    ``texts`` are (text, centre of each character, None where it is not seen); ``boxes`` (left, top, width, height)
+    of the page's things whose centre is seen, by their mark.
+    """
+
+    observation: Observation
+    texts: tuple[tuple[str, tuple[Centre | None, ...]], ...]
+    boxes: dict[str, tuple[float, float, float, float]]
+
+
+class Studio:
+    """A browser that draws one page after the other.
+
+    Raises:
+        WorldError: from every method, when the browser breaks.
+    """
+
+    def __init__(self) -> None:
+        self.browser = Browser(_HERE, [_HERE / "read.js"])
+        self.browser.open("blank.html")
+
+    def show(self, page: Page) -> Shot:
+        """Draw a page, at its beginning."""
+        self.browser.evaluate(f"__ratchet.write({json.dumps(page.html)})")
+        return self.shoot()
+
+    def shoot(self) -> Shot:
+        """The page as it is now."""
+        seen: dict[str, Any] = self.browser.evaluate("__ratchet.read()")
+        elements = tuple(Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in seen["elements"])
+        texts = tuple(
+            (text, tuple(None if centre is None else (centre[0], centre[1]) for centre in centres))
+            for text, centres in seen["texts"]
+        )
+        boxes = {mark: (box[0], box[1], box[2], box[3]) for mark, box in seen["things"]}
+        return Shot(Observation(self.browser.screenshot(), elements), texts, boxes)
+
+    def close(self) -> None:
+        """End the browser. A second call has no effect."""
+        self.browser.close()

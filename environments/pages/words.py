@@ -1,0 +1,73 @@
+"""Random wordings: the text on a page, its labels, and the phrases that ask for them."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Callable, Sequence
+
+_SEPARATORS = (" ", " ", " ", " ", "-", "_", "/", " & ", ", ", ": ")
+
+
+class Words:
+    """Draws text from a lexicon by one source of randomness. Labels are never given twice, so each names one thing."""
+
+    def __init__(self, lexicon: Sequence[str], chooser: random.Random) -> None:
+        self._lexicon, self._chooser = lexicon, chooser
+        self._given: set[str] = set()
+
+    def word(self) -> str:
+        """A word of the lexicon, in lower case."""
+        return self._chooser.choice(self._lexicon)
+
+    def label(self, longest: int = 3) -> str:
+        """A name of at most ``longest`` words that was not given before, whatever its case."""
+        while (label := self._cased(self._name(longest))).lower() in self._given:
+            pass
+        self._given.add(label.lower())
+        return label
+
+    def sentence(self, shortest: int, longest: int) -> str:
+        """Running text of so many words."""
+        words = [self.word() for _ in range(self._chooser.randint(shortest, longest))]
+        return " ".join(words).capitalize() + self._chooser.choice((".", ".", ".", "", "!", "?"))
+
+    def value(self) -> str:
+        """What a person might type into a field: a word, a name, a number, a code, an address, a date."""
+        return self._chooser.choice(self._values)()
+
+    @property
+    def _values(self) -> tuple[Callable[[], str], ...]:
+        return (self.word, self._cased_word, self.number, self.code, self._person, self._address, self._date)
+
+    def number(self) -> str:
+        """A number of one to five digits, at times a price or a share."""
+        digits = str(self._chooser.randrange(10 ** self._chooser.randint(1, 5)))
+        return self._chooser.choice(("{}", "{}", "{}", "${}", "{}%", "-{}", "{}.5", "#{}")).format(digits)
+
+    def code(self) -> str:
+        """Letters and digits that are no word."""
+        letters = self._chooser.choice((string.ascii_letters, string.ascii_lowercase, string.ascii_uppercase))
+        return "".join(self._chooser.choice(letters + string.digits) for _ in range(self._chooser.randint(2, 8)))
+
+    def _name(self, longest: int) -> str:
+        if self._chooser.random() < 0.15:
+            return self.value()
+        words = [self.word() for _ in range(self._chooser.randint(1, longest))]
+        return self._chooser.choice(_SEPARATORS).join(words)
+
+    def _cased(self, text: str) -> str:
+        return self._chooser.choice((str, str, str.title, str.title, str.capitalize, str.upper))(text)
+
+    def _cased_word(self) -> str:
+        return self._cased(self.word())
+
+    def _person(self) -> str:
+        return f"{self.word().title()} {self.word().title()}"
+
+    def _address(self) -> str:
+        return f"{self.word()}@{self.word()}.{self._chooser.choice(('com', 'org', 'net', 'io'))}"
+
+    def _date(self) -> str:
+        year, month, day = (self._chooser.randint(*span) for span in ((1950, 2049), (1, 12), (1, 28)))
+        return self._chooser.choice(("{0}-{1:02}-{2:02}", "{2:02}/{1:02}/{0}", "{1}/{2}/{0}")).format(year, month, day)

@@ -1,0 +1,120 @@
+"""Random pages drawn once and kept: what the tower reads, over and over, in parts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from environments.pages.page import random_page
+from environments.pages.studio import Studio
+from models.eyes.shape import CELLS, PATCH_PX, PATCHES, SHUFFLE
+from models.eyes.targets import SLOTS, WORDS, Vocabulary, letters, pixels, words
+
+PAGES = 500  # of a sheet
+_WORTH = 0.2  # share of patches with letters, from which a part of a page is sure to be read
+_ELSE = 0.15  # chance of any other part
+
+
+def draw(folder: Path, sheets: int, tokenizer: Any, lexicon: Sequence[str], report: Callable[[int], None]) -> None:
+    """Draw so many sheets of pages into ``folder``; those that are there stay. ``report`` is told how many are.
+
+    Raises:
+        WorldError: the browser broke.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary = Vocabulary(tokenizer)
+    missing = [number for number in range(sheets) if not _file(folder, number).exists()]
+    report(sheets - len(missing))
+    if not missing:
+        return
+    with closing(Studio()) as studio:
+        for done, number in enumerate(missing, sheets - len(missing) + 1):
+            pages = [_page(studio, number * PAGES + place, vocabulary, lexicon) for place in range(PAGES)]
+            shown, lettered, worded = (torch.stack(column) for column in zip(*pages, strict=True))
+            aside = folder / "sheet.part"
+            save_file({"pixels": shown, "letters": lettered, "words": worded}, aside)
+            aside.replace(_file(folder, number))
+            report(done)
+
+
+def _file(folder: Path, number: int) -> Path:
+    return folder / f"sheet-{number:03}.safetensors"
+
+
+def _page(studio: Studio, seed: int, vocabulary: Vocabulary, lexicon: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
+    page = random_page(seed, lexicon)
+    shot = studio.show(page)
+    grey = (pixels(shot.observation.screenshot) + 1) * 127.5
+    return grey.round().byte(), letters(shot).byte(), words(shot, page.things, vocabulary).int()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Square parts of pages: pixels (batch, 3, side, side) in -1..1, the numbers of their patches (batch, patches),
+    letters (batch, patches, slots) and words (batch, cells, words), see :mod:`models.eyes.targets`.
+    """
+
+    pixels: Tensor
+    places: Tensor
+    letters: Tensor
+    words: Tensor
+
+
+class Sheets:
+    """The sheets of a folder from ``first`` to before ``stop``, in memory."""
+
+    def __init__(self, folder: Path, first: int, stop: int) -> None:
+        sheets = [load_file(_file(folder, number)) for number in range(first, stop)]
+        self._pixels = torch.cat([sheet["pixels"] for sheet in sheets])
+        self._letters = torch.cat([sheet["letters"] for sheet in sheets]).view(-1, PATCHES, PATCHES, SLOTS)
+        self._words = torch.cat([sheet["words"] for sheet in sheets]).view(-1, CELLS, CELLS, WORDS)
+        self._written = (self._letters > 0).any(-1).float()
+
+    def __len__(self) -> int:
+        return len(self._pixels)
+
+    def whole(self, pages: Sequence[int]) -> Batch:
+        """Whole pages."""
+        return self._batch([(page, 0, 0) for page in pages], PATCHES)
+
+    def parts(self, count: int, side: int, seed: int) -> Batch:
+        """Random parts of ``side`` patches a side, mostly where letters are: an even number, so that cells fit."""
+        chooser = random.Random(seed)
+        found: list[_Part] = []
+        while len(found) < count:
+            page = chooser.randrange(len(self))
+            row, column = (chooser.randrange(0, PATCHES - side + 1, SHUFFLE) for _ in range(2))
+            share = float(_cut(self._written[page], row, column, side).mean())
+            if share >= _WORTH or chooser.random() < _ELSE:
+                found.append((page, row, column))
+        return self._batch(found, side)
+
+    def _batch(self, parts: Sequence[_Part], side: int) -> Batch:
+        cells = side // SHUFFLE
+        shown = [_cut(self._pixels[page].permute(1, 2, 0), row, column, side, PATCH_PX) for page, row, column in parts]
+        places = [_cut(_NUMBERS, row, column, side) for _, row, column in parts]
+        named = [_cut(self._letters[page], row, column, side) for page, row, column in parts]
+        said = [_cut(self._words[page], row // SHUFFLE, column // SHUFFLE, cells) for page, row, column in parts]
+        return Batch(
+            torch.stack(shown).permute(0, 3, 1, 2).float() / 127.5 - 1,
+            torch.stack(places).flatten(1),
+            torch.stack(named).flatten(1, 2).long(),
+            torch.stack(said).flatten(1, 2).long(),
+        )
+
+
+_Part = tuple[int, int, int]  # page, first row and column of patches
+_NUMBERS = torch.arange(PATCHES**2).view(PATCHES, PATCHES)
+
+
+def _cut(table: Tensor, row: int, column: int, side: int, scale: int = 1) -> Tensor:
+    """The square of a table (rows, columns, ...) that begins at a patch."""
+    return table[row * scale : (row + side) * scale, column * scale : (column + side) * scale]

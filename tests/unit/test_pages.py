@@ -1,0 +1,105 @@
+"""Random pages in the real browser: what stands where is told truly, and exercises do what they say."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from environments.pages.blocks import BLOCKS, Draft
+from environments.pages.exercise import act_out, random_exercise
+from environments.pages.page import Page, random_page
+from environments.pages.studio import Studio
+from environments.pages.words import Words
+from environments.types import Kind
+
+LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "thunder", "pencil", "basket", "mirror")
+
+
+@pytest.fixture(scope="module")
+def studio() -> Iterator[Studio]:
+    with closing(Studio()) as studio:
+        yield studio
+
+
+def test_a_seed_is_a_page() -> None:
+    assert random_page(3, LEXICON) == random_page(3, LEXICON)
+    assert random_page(3, LEXICON) != random_page(4, LEXICON)
+
+
+@pytest.mark.parametrize("block", [block for block, _ in BLOCKS], ids=lambda block: block.__name__)
+def test_every_block_shows_what_it_notes(studio: Studio, block) -> None:  # type: ignore[no-untyped-def]
+    chooser = random.Random(block.__name__)
+    draft = Draft(chooser, Words(LEXICON, chooser))
+    html = block(draft)
+    assert all(f'id="{thing.mark}"' in html for thing in draft.things)
+    shot = studio.show(Page(f"<style>*{{font-size:6px}} body{{margin:0}}</style>{html}", tuple(draft.things)))
+    assert shot.boxes.keys() <= {thing.mark for thing in draft.things}
+    assert not draft.things or draft.things[0].mark in shot.boxes
+
+
+def test_a_label_is_given_once() -> None:
+    words = Words(LEXICON, random.Random(0))
+    labels = [words.label().lower() for _ in range(200)]
+    assert len(set(labels)) == 200
+
+
+def test_letters_are_told_where_they_stand(studio: Studio) -> None:
+    """A monospaced letter of 10 pixels is 6 pixels wide."""
+    shot = studio.show(Page('<div style="position:fixed;left:20px;top:30px;font:10px Courier New">ab c</div>', ()))
+    ((text, centres),) = shot.texts
+    assert text == "ab c"
+    assert [None if centre is None else round(centre[0]) for centre in centres] == [23, 29, None, 41]
+    assert {30 < centre[1] < 42 for centre in centres if centre is not None} == {True}
+
+
+def test_letters_of_a_field_stand_where_those_of_a_text_would(studio: Studio) -> None:
+    look = "position:fixed;left:20px;font:12px Arial;margin:0;border:0;padding:0"
+    field = f'<input value="Wizard" style="{look};top:40px;height:14px;width:90px">'
+    shot = studio.show(Page(f'<span style="{look};top:10px">Wizard</span>{field}', ()))
+    (_, plain), (_, written) = shot.texts
+    for beside, centre in zip(plain, written, strict=True):
+        assert beside is not None
+        assert centre is not None
+        assert centre[0] == pytest.approx(beside[0], abs=0.5)
+
+
+def test_what_is_covered_is_not_seen(studio: Studio) -> None:
+    cover = '<div style="position:fixed;left:0;top:0;width:50px;height:50px;background:red"></div>'
+    below = '<b id="t0" style="position:fixed;left:5px;top:300px">c</b>'
+    shot = studio.show(Page(f'<b id="t1" style="position:fixed;left:5px;top:5px">a</b>{cover}{below}', ()))
+    assert shot.texts == ()
+    assert shot.boxes == {}
+
+
+def test_exercises_leave_the_page_as_they_say(studio: Studio) -> None:
+    """The page's own values are the truth: what was typed stands in fields, what was pressed is on."""
+    done = 0
+    for seed in range(16):
+        exercise = random_exercise(seed, LEXICON)
+        steps = act_out(studio, exercise)
+        if steps is None:
+            continue
+        done += 1
+        for move in exercise.moves:
+            thing = {thing.mark: thing for thing in exercise.page.things}.get(move.mark)
+            if move.text:
+                values = studio.browser.evaluate("[...document.querySelectorAll('input')].map((field) => field.value)")
+                assert move.text in values
+            elif move.option:
+                assert (
+                    studio.browser.evaluate("document.querySelector('select').selectedOptions[0].label") == move.option
+                )
+            elif thing is not None and thing.sort in ("checkbox", "radio"):
+                assert studio.browser.evaluate(f"document.getElementById('{move.mark}').checked")
+        assert steps[-1].action.kind is Kind.COMPLETE
+        assert len(steps) == len(exercise.moves) + 1
+    assert done >= 10
+
+
+def test_every_word_of_an_instruction_that_is_to_be_typed_stands_in_it() -> None:
+    for seed in range(50):
+        exercise = random_exercise(seed, LEXICON)
+        assert all(move.text in exercise.instruction for move in exercise.moves)
