@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from environments.browser.chromium import VIEWPORT_PX
 
 IMAGE_PX, PATCH_PX, SHUFFLE = 240, 12, 2
@@ -11,6 +13,12 @@ PATCHES = IMAGE_PX // PATCH_PX  # a side
 CELLS = PATCHES // SHUFFLE  # a side; a cell is what one token of the picture shows
 IMAGE_TOKENS = CELLS**2
 WIDTH, LAYERS, HEADS, INNER = 256, 6, 4, 768
+MEAN, STD = 0.9, 0.3  # of the brightness, which is mostly that of paper
+
+
+def scaled(shown: Tensor) -> Tensor:
+    """Pixels of 0 to 255 as the tower takes them."""
+    return (shown.float() / 255 - MEAN) / STD
 
 
 @dataclass(frozen=True, slots=True)

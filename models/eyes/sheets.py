@@ -15,7 +15,7 @@ from torch import Tensor
 
 from environments.pages.page import random_page
 from environments.pages.studio import Studio
-from models.eyes.shape import CELLS, PATCH_PX, PATCHES, SHUFFLE
+from models.eyes.shape import CELLS, PATCH_PX, PATCHES, SHUFFLE, scaled
 from models.eyes.targets import SLOTS, WORDS, Vocabulary, letters, pixels, words
 
 PAGES = 500  # of a sheet
@@ -52,14 +52,13 @@ def _file(folder: Path, number: int) -> Path:
 def _page(studio: Studio, seed: int, vocabulary: Vocabulary, lexicon: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
     page = random_page(seed, lexicon)
     shot = studio.show(page)
-    grey = (pixels(shot.observation.screenshot) + 1) * 127.5
-    return grey.round().byte(), letters(shot).byte(), words(shot, page.things, vocabulary).int()
+    return pixels(shot.observation.screenshot), letters(shot).byte(), words(shot, page.things, vocabulary).int()
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Square parts of pages: pixels (batch, 3, side, side) in -1..1, the numbers of their patches (batch, patches),
-    letters (batch, patches, slots) and words (batch, cells, words), see :mod:`models.eyes.targets`.
+    """Square parts of pages: pixels as the tower takes them (batch, 3, side, side), the numbers of their patches
+    (batch, patches), letters (batch, patches, slots) and words (batch, cells, words), see :mod:`models.eyes.targets`.
     """
 
     pixels: Tensor
@@ -104,7 +103,7 @@ class Sheets:
         named = [_cut(self._letters[page], row, column, side) for page, row, column in parts]
         said = [_cut(self._words[page], row // SHUFFLE, column // SHUFFLE, cells) for page, row, column in parts]
         return Batch(
-            torch.stack(shown).permute(0, 3, 1, 2).float() / 127.5 - 1,
+            scaled(torch.stack(shown).permute(0, 3, 1, 2)),
             torch.stack(places).flatten(1),
             torch.stack(named).flatten(1, 2).long(),
             torch.stack(said).flatten(1, 2).long(),

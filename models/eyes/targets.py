@@ -36,9 +36,9 @@ _SAYS = {
 
 
 def pixels(png: bytes) -> Tensor:
-    """A screenshot as the image processor of the base scales it: (3, side, side), -1..1."""
+    """A screenshot in the size in which the base's image processor hands it on: (3, side, side), 0 to 255."""
     image = Image.open(io.BytesIO(png)).convert("RGB").resize((IMAGE_PX, IMAGE_PX), Image.Resampling.LANCZOS)
-    return torch.from_numpy(np.asarray(image).astype(np.float32) / 127.5 - 1.0).permute(2, 0, 1)
+    return torch.from_numpy(np.array(image)).permute(2, 0, 1)
 
 
 def letters(shot: Shot) -> Tensor:

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import Idefics3Config, Idefics3VisionConfig
+from transformers import Idefics3Config, Idefics3ImageProcessorPil, Idefics3VisionConfig
 from transformers.models.idefics3.modeling_idefics3 import Idefics3Connector, Idefics3VisionTransformer
 
-from models.eyes.shape import HEADS, IMAGE_PX, INNER, LAYERS, PATCH_PX, PATCHES, SHUFFLE, WIDTH
+from models.eyes.shape import HEADS, IMAGE_PX, INNER, LAYERS, MEAN, PATCH_PX, PATCHES, SHUFFLE, STD, WIDTH
 from models.eyes.targets import BLANK, LETTERS, SLOTS
 
 _CLASSES = len(LETTERS) + 2
@@ -31,6 +31,17 @@ def vision_config() -> dict[str, int | str]:
         "image_size": IMAGE_PX,
         "patch_size": PATCH_PX,
     }
+
+
+def image_processor() -> Idefics3ImageProcessorPil:
+    """What makes a screenshot the tower's input: one scaling to a square, and paper near zero."""
+    return Idefics3ImageProcessorPil(
+        do_resize=False,  # it would scale twice
+        do_image_splitting=False,
+        max_image_size={"longest_edge": IMAGE_PX},
+        image_mean=[MEAN] * 3,
+        image_std=[STD] * 3,
+    )
 
 
 class Tower(nn.Module):

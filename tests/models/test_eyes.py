@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import save_file
 from transformers import Idefics3Config, Idefics3ForConditionalGeneration
 
 from environments.pages.blocks import Thing
 from environments.pages.studio import Shot
 from environments.types import Observation
-from models.eyes.shape import CELLS, IMAGE_PX, IMAGE_TOKENS, PATCH_PX, PATCHES, SHUFFLE, Grid
+from models.eyes.shape import CELLS, IMAGE_PX, IMAGE_TOKENS, PATCH_PX, PATCHES, SHUFFLE, Grid, scaled
 from models.eyes.sheets import PAGES, Sheets
-from models.eyes.targets import BLANK, LETTERS, SLOTS, WORDS, letters, words
-from models.eyes.tower import Tower, vision_config, words_loss
+from models.eyes.targets import BLANK, LETTERS, SLOTS, WORDS, letters, pixels, words
+from models.eyes.tower import Tower, image_processor, vision_config, words_loss
 from models.eyes.train import Course, Words, measure, teach
 
 WIDTH_OF_WORDS = 24
@@ -186,3 +188,12 @@ def test_parts_are_cut_alike(sheets: Sheets) -> None:
         cut = whole.pixels[:, :, row : row + 4 * PATCH_PX, column : column + 4 * PATCH_PX]
         page = int((cut == part.pixels[number]).flatten(1).all(1).nonzero()[0])
         assert torch.equal(whole.letters[page][part.places[number]], part.letters[number])
+
+
+def test_pictures_are_scaled_as_the_processor_scales_them() -> None:
+    shown = Image.effect_noise((160, 210), 200).convert("RGB")
+    png = io.BytesIO()
+    shown.save(png, "PNG")
+    processor = image_processor()
+    (theirs,) = processor([[shown]], return_tensors="pt")["pixel_values"]
+    torch.testing.assert_close(scaled(pixels(png.getvalue())), theirs[0], atol=1e-5, rtol=1e-5)
