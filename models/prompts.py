@@ -2,7 +2,10 @@
 
 The agent answers it with an action. The reward model judges an action standing in the place of that answer,
 by the token that follows: ``<|+|>`` or ``<|-|>``. So all candidates of a step share one prefix, for both models.
-The order is UI-Genie's: goal, past screenshots with their actions, elements, current screenshot.
+
+What the steps of a trajectory have in common stands first: the goal, then the screenshots with the action taken on
+each, the current one last; its elements, which no later step repeats, come after it. So a step's prompt begins with
+the one before it, up to and including that one's screenshot.
 """
 
 from __future__ import annotations
@@ -28,19 +31,32 @@ def context_at(instruction: str, steps: Sequence[Step], observation: Observation
     return Context(instruction, tuple((step.observation.screenshot, step.action) for step in steps), observation)
 
 
+def left_out(past: int, screenshots: int) -> int:
+    """How many of ``past`` screenshots are not shown: their actions stand in words.
+
+    At most ``screenshots`` are shown. When they are full, half of them (rounded up) go at once, so that the steps of
+    a block all begin alike: with 5, nothing is left out up to 5, 3 are from 6 to 8, 6 from 9 to 11.
+    """
+    if not screenshots:
+        return past
+    block = (screenshots + 1) // 2
+    over = max(0, past - screenshots)
+    return -(-over // block) * block
+
+
 def message(context: Context, screenshots: int) -> tuple[list[dict[str, Any]], list[bytes]]:
     """The chat message of a context and its images (PNG) in order, with at most ``screenshots`` past ones."""
-    cut = max(0, len(context.history) - screenshots)
-    earlier, recent = context.history[:cut], context.history[cut:]
+    cut = left_out(len(context.history), screenshots)
+    earlier, shown = context.history[:cut], context.history[cut:]
     opening = f"Goal: {context.instruction}\n"
     if earlier:
         opening += "Earlier: " + "; ".join(str(action) for _, action in earlier) + "\n"
     content: list[dict[str, Any]] = [_text(opening)]
-    for _, action in recent:
+    for _, action in shown:
         content += [{"type": "image"}, _text(f"Did: {action}\n")]
     lines = "".join(f"{element.line}\n" for element in context.observation.elements)
-    content += [_text(f"Elements:\n{lines}"), {"type": "image"}]
-    images = [screenshot for screenshot, _ in recent] + [context.observation.screenshot]
+    content += [{"type": "image"}, _text(f"Elements:\n{lines}")]
+    images = [screenshot for screenshot, _ in shown] + [context.observation.screenshot]
     return [{"role": "user", "content": content}], images
 
 

@@ -86,3 +86,12 @@ def contexts() -> list[Context]:
         )
         for past in range(3)
     ]
+
+
+def journey(steps: int) -> list[Context]:
+    """The contexts of the steps of one trajectory: other screens, elements and actions at each."""
+    acts = [(png(7 * place), Action.click(elements(place + 1)[place])) for place in range(steps)]
+    return [
+        Context("Go on", tuple(acts[:place]), Observation(acts[place][0], elements(1 + place % 4)))
+        for place in range(steps)
+    ]

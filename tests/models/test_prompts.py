@@ -1,0 +1,55 @@
+"""The order of a prompt: what the steps of a trajectory share stands first."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from tiny import journey
+
+from models.prompts import Context, left_out, message
+
+
+def written(context: Context, screenshots: int) -> tuple[str, list[bytes]]:
+    ((said,), images) = message(context, screenshots)
+    return "".join(part.get("text", "<image>") for part in said["content"]), images
+
+
+@pytest.mark.parametrize(
+    ("screenshots", "expected"),
+    [
+        (0, [0, 1, 2, 3, 4, 5]),
+        (1, [0, 0, 1, 2, 3, 4]),
+        (2, [0, 0, 0, 1, 2, 3]),
+        (3, [0, 0, 0, 0, 2, 2, 4, 4, 6]),
+        (5, [0, 0, 0, 0, 0, 0, 3, 3, 3, 6, 6, 6, 9]),
+        (16, [0] * 17 + [8] * 8 + [16]),
+    ],
+)
+def test_the_window_slides_in_blocks(screenshots: int, expected: list[int]) -> None:
+    assert [left_out(past, screenshots) for past in range(len(expected))] == expected
+
+
+def test_no_more_are_shown_than_asked_for() -> None:
+    assert all(0 <= past - left_out(past, most) <= most for most in range(17) for past in range(50))
+
+
+def test_a_prompt_in_words() -> None:
+    context = journey(3)[2]
+    (first, one), (second, two) = context.history
+    assert written(context, 5) == (
+        f"Goal: Go on\n<image>Did: {one}\n<image>Did: {two}\n<image>Elements:\n"
+        'button "b0" 20,5\nbutton "b1" 20,17\nbutton "b2" 20,29\n',
+        [first, second, context.observation.screenshot],
+    )
+    assert written(context, 1)[0].startswith(f"Goal: Go on\nEarlier: {one}\n<image>Did: {two}\n<image>Elements:\n")
+    assert written(context, 0)[0].startswith(f"Goal: Go on\nEarlier: {one}; {two}\n<image>Elements:\n")
+
+
+@pytest.mark.parametrize("screenshots", [1, 2, 3, 5])
+def test_a_step_begins_with_the_one_before_up_to_its_screenshot(screenshots: int) -> None:
+    steps = [written(context, screenshots) for context in journey(13)]
+    for past, ((before, seen), (after, shown)) in enumerate(pairwise(steps)):
+        if left_out(past, screenshots) == left_out(past + 1, screenshots):
+            assert after.startswith(before[: before.rindex("<image>") + len("<image>")] + "Did: ")
+            assert shown[: len(seen)] == seen
