@@ -113,12 +113,13 @@ METHODS = {"greedy": ("best_of_n", 1), "best-of-N": ("best_of_n", 4), "beam": ("
 
 def make_player(params: Params, source: Source) -> Callable[[tuple[str, Instance]], list[dict[str, Any]]]:
     """What searches one instance by one method: the verdict on the path it chose, on any path, steps, seconds."""
-    agent, judge = Agent(source.engine(STATE / "agent")), RewardModel(source.engine(STATE / "reward"))
+    engines = source.engine(STATE / "agent"), source.engine(STATE / "reward")
 
     def play(unit: tuple[str, Instance]) -> list[dict[str, Any]]:
         method, instance = unit
         clock, began = Clock(), time.perf_counter()
-        models = TimedModels(agent, judge, clock)
+        agent, reward = (engine.fresh() for engine in engines)
+        models = TimedModels(Agent(agent), RewardModel(reward), clock)
         kind, paths = METHODS[method]
         budget = 2 * instance.goal.max_steps
         explore = params.explore.model_copy(update={"method": kind, "paths": paths, "budget_steps": budget})

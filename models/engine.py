@@ -24,7 +24,15 @@ class EngineError(RuntimeError):
 
 
 class Engine(Protocol):
-    """Runs one network."""
+    """Runs one network. It may remember what it has read, to read it once; answers and scores are the same."""
+
+    def fresh(self) -> Engine:
+        """The same network without what was read before.
+
+        Rounding may depend on what is remembered. Each unit of work has a fresh engine, so that its bytes do not
+        depend on the units that its process did before.
+        """
+        ...
 
     def sample(
         self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from PIL import Image
 from torch import Tensor
 from torch.nn import functional
-from transformers import AutoModelForImageTextToText, AutoProcessor
+from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor, Qwen2_5_VLProcessor
+from transformers.utils import is_torchvision_available
 from transformers.utils.logging import disable_progress_bar
 
 from models.prompts import Context, message
@@ -38,15 +39,19 @@ class Reader:
         messages, images = message(context, self.screenshots)
         return str(self.processor.apply_chat_template(messages, add_generation_prompt=True)), images
 
-    def tensors(self, contexts: Sequence[Context]) -> dict[str, Tensor]:
-        """Inputs of the contexts' prompts, left-padded: ``input_ids`` (batch, tokens), ``attention_mask``, images."""
-        texts, images = [], []
-        for context in contexts:
-            text, pictures = self.prompt(context)
-            texts.append(text)
-            images.append([Image.open(io.BytesIO(png)).convert("RGB") for png in pictures])
-        inputs = self.processor(text=texts, images=images, padding=True, padding_side="left", return_tensors="pt")
-        return dict(inputs)
+    def tensors(self, context: Context) -> dict[str, Tensor]:
+        """What the processor makes of a context's prompt: ``input_ids`` (1, tokens), ``attention_mask``, images."""
+        text, images = self.prompt(context)
+        return dict(self.processor(text=[text], images=[[_open(png) for png in images]], return_tensors="pt"))
+
+    def picture(self, png: bytes) -> dict[str, Tensor]:
+        """``input_ids`` (1, tokens), which stand for a screenshot in a prompt, and the vision tower's inputs."""
+        inputs = self.processor(text=[self.processor.image_token], images=[[_open(png)]], return_tensors="pt")
+        return {name: value for name, value in inputs.items() if name not in ("attention_mask", "mm_token_type_ids")}
+
+    def text_tokens(self, text: str) -> list[int]:
+        """The tokens of a prompt's text, a placeholder for each image."""
+        return list(self.processor.tokenizer.encode(text))
 
     def answer_tokens(self, answer: str) -> list[int]:
         """An answer as it stands after the prompt, with the token that ends the turn."""
@@ -55,6 +60,11 @@ class Reader:
     def text(self, tokens: Sequence[int]) -> str:
         """The answer that tokens spell."""
         return str(self.processor.tokenizer.decode(tokens, skip_special_tokens=True))
+
+    @property
+    def patch(self) -> int:
+        """The token that stands for an image in a text, and for a patch of it in a prompt."""
+        return int(self.processor.image_token_id)
 
     @property
     def end(self) -> int:
@@ -74,23 +84,58 @@ class Network(Reader):
 
     model: Any
 
-    def encode(self, contexts: Sequence[Context]) -> dict[str, Tensor]:
-        """:meth:`Reader.tensors` where the model is, and of its type."""
-        return {name: self._place(value) for name, value in self.tensors(contexts).items()}
-
-    def _place(self, value: Tensor) -> Tensor:
+    def place(self, value: Tensor) -> Tensor:
+        """A tensor where the model is, and of its type if it holds fractions."""
         value = value.to(self.model.device)
         return value.to(self.model.dtype) if value.is_floating_point() else value
 
+    def embed(self, ids: Tensor) -> Tensor:
+        """Embeddings (batch, tokens, width) of token ids."""
+        embedded: Tensor = self.model.get_input_embeddings()(self.place(ids))
+        return embedded
+
+    def see(self, pictures: Sequence[Mapping[str, Tensor]]) -> list[Tensor]:
+        """Features (patches, width) of pictures by their :meth:`picture` inputs, those of one shape together."""
+        alike: dict[tuple[torch.Size, ...], list[int]] = {}
+        for place, inputs in enumerate(pictures):
+            alike.setdefault(tuple(value.shape for value in inputs.values()), []).append(place)
+        features: dict[int, Tensor] = {}
+        for places in alike.values():
+            names = pictures[places[0]]
+            inputs = {name: self.place(torch.cat([pictures[place][name] for place in places])) for name in names}
+            features |= zip(places, self._body.get_image_features(**inputs).pooler_output, strict=True)
+        return [features[place] for place in range(len(pictures))]
+
+    def positions(self, ids: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
+        """Positions (tokens, axes) of a picture's tokens, from where it begins."""
+        if self.axes == 1:
+            return torch.arange(len(ids))[:, None]
+        kinds = (ids == self.patch).long()[None]
+        found, _ = self._body.get_rope_index(ids[None], kinds, image_grid_thw=inputs["image_grid_thw"])
+        positions: Tensor = found[:, 0].T
+        return positions
+
+    @property
+    def axes(self) -> int:
+        """Of the rotary positions: time, height and width for the Qwen-VL family, else one."""
+        return 3 if hasattr(self._body, "get_rope_index") else 1
+
     def hidden(self, **inputs: Any) -> Any:
         """The last hidden states, without the output head: (batch, tokens, width), and the cache."""
-        body = self.model.get_base_model().model if isinstance(self.model, PeftModel) else self.model.model
-        return body(**inputs)
+        return self._body(**inputs)
+
+    @property
+    def _body(self) -> Any:
+        return self.model.get_base_model().model if isinstance(self.model, PeftModel) else self.model.model
 
     def head(self, hidden: Tensor, among: Sequence[int] = ()) -> Tensor:
         """Logits (..., tokens) in float32 of hidden states (..., width): of the tokens ``among``, or of all."""
         weight = self.model.get_output_embeddings().weight
         return functional.linear(hidden, weight[list(among)] if among else weight).float()
+
+
+def _open(png: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(png)).convert("RGB")
 
 
 def load_base(base: str, dtype: str, screenshots: int) -> Network:
@@ -122,9 +167,22 @@ def save(network: Network, folder: Path) -> None:
 
 def _processor(base: str) -> tuple[Any, int]:
     """The processor of the base, and how many of the verdict tokens it lacked."""
-    processor = AutoProcessor.from_pretrained(base)
+    processor = _loader(base).from_pretrained(base)
     tokens = {"additional_special_tokens": [POSITIVE, NEGATIVE]}
     return processor, processor.tokenizer.add_special_tokens(tokens, False)
+
+
+def _loader(base: str) -> Any:
+    """What loads a base's processor: that of the Qwen-VL family needs torchvision for videos, which we have none of."""
+    kind = AutoConfig.from_pretrained(base).model_type
+    return PicturesOnly if kind == "qwen2_5_vl" and not is_torchvision_available() else AutoProcessor
+
+
+class PicturesOnly(Qwen2_5_VLProcessor):  # type: ignore[misc]
+    """Qwen2.5-VL's processor without its video half."""
+
+    def __init__(self, image_processor: Any, tokenizer: Any, chat_template: str | None = None) -> None:
+        super().__init__(image_processor, tokenizer, chat_template=chat_template)
 
 
 @torch.no_grad()

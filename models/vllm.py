@@ -80,6 +80,10 @@ class VllmEngine:
         self._server, self._model, self._reader = server, model, reader
         self._compared = False
 
+    def fresh(self) -> VllmEngine:
+        """See :class:`models.engine.Engine`. What the server remembers is the server's own affair."""
+        return self
+
     def sample(
         self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
     ) -> list[Counter[str]]:
@@ -126,7 +130,7 @@ class VllmEngine:
         text, images = self._reader.prompt(context)
         urls = [f"data:image/png;base64,{base64.b64encode(png).decode()}" for png in images]
         return {
-            "token_ids": self._reader.processor.tokenizer.encode(text),
+            "token_ids": self._reader.text_tokens(text),
             "content_parts": [{"type": "image_url", "url": url} for url in urls],
         }
 
@@ -138,7 +142,7 @@ class VllmEngine:
         """The server must put the same tokens in the place of an image as the processor here does."""
         request = self._request(prompt, (), {"max_tokens": 1}) | {"return_token_ids": True}
         (answer,) = self._server.generate([request])
-        if answer["prompt_token_ids"] != self._reader.tensors([context])["input_ids"][0].tolist():
+        if answer["prompt_token_ids"] != self._reader.tensors(context)["input_ids"][0].tolist():
             raise EngineError(
                 f"{self._server.url}: the vLLM server reads a prompt as other tokens than the base's processor does; "
                 "start it on the same base, or set engine.kind: torch"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def run(params: Params) -> None:
 
 def make_player(number: int, source: Source) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:
     """What plays one goal's held-out instances with one of the two agents."""
-    agents = {name: Agent(source.engine(folder / "agent")) for name, folder in MODELS.items()}
+    agents = {name: source.engine(folder / "agent") for name, folder in MODELS.items()}
     hashes = {name: digest(folder / "agent") for name, folder in MODELS.items()}
 
     def play(unit: tuple[str, Sequence[Instance]]) -> list[Trajectory]:
@@ -81,7 +82,7 @@ def make_player(number: int, source: Source) -> Callable[[tuple[str, Sequence[In
                 agent=hashes[name],
                 verdict=verdict,
             )
-            for episode, verdict in greedy(agents[name], instances)
+            for episode, verdict in greedy(Agent(agents[name].fresh()), instances)
         ]
 
     return play
@@ -89,18 +90,17 @@ def make_player(number: int, source: Source) -> Callable[[tuple[str, Sequence[In
 
 def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, Any]]]:
     """What scores questions with both reward models."""
-    judges = {name: RewardModel(source.engine(folder / "reward")) for name, folder in MODELS.items()}
+    judges = {name: source.engine(folder / "reward") for name, folder in MODELS.items()}
 
     def judge(questions: Sequence[Question]) -> list[dict[str, Any]]:
         grouped: dict[Context, list[Question]] = {}
         for question in questions:
             grouped.setdefault(question.context, []).append(question)
         answered = [{**question.about} for group in grouped.values() for question in group]
-        for name, model in judges.items():
-            scores: list[float] = []
-            for context, group in grouped.items():
-                scores += model.score([context], [[question.action for question in group]])[0]
-            for judgement, score in zip(answered, scores, strict=True):
+        actions = [[question.action for question in group] for group in grouped.values()]
+        for name, engine in judges.items():
+            scores = RewardModel(engine.fresh()).score(list(grouped), actions)
+            for judgement, score in zip(answered, chain.from_iterable(scores), strict=True):
                 judgement[name] = score
         return answered
 

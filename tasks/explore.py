@@ -40,9 +40,13 @@ def run(params: Params) -> None:
 
 def make_worker(params: Params, number: int, source: Source) -> Callable[[Instance], list[Trajectory]]:
     """What explores one instance, with the champions."""
-    agent, judge = Agent(source.engine(STATE / "agent")), RewardModel(source.engine(STATE / "reward"))
+    agent, reward = source.engine(STATE / "agent"), source.engine(STATE / "reward")
     models = digest(STATE / "agent"), digest(STATE / "reward")
-    return lambda instance: explore(instance, agent, judge, params, number, models)
+
+    def work(instance: Instance) -> list[Trajectory]:
+        return explore(instance, Agent(agent.fresh()), RewardModel(reward.fresh()), params, number, models)
+
+    return work
 
 
 def explore(

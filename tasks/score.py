@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from environments.types import End, Episode
+from environments.types import COMPLETE, End, Episode
 from models.engine import Source
 from models.prompts import context_at
 from models.roles import RewardModel
 from tasks.files import ROUND, STATE
 from tasks.params import Params
 from tasks.records import Trajectory, read_trajectories
-from tasks.search import Scorer, score_outcomes
+from tasks.search import Scorer, outcome_context
 from tasks.serving import engines
 from tasks.stages import scratch
 from tasks.workers import TRAJECTORIES, Crew, spread
@@ -30,22 +30,30 @@ def run(params: Params) -> None:
 
 def make_worker(source: Source) -> Callable[[Sequence[Trajectory]], list[Trajectory]]:
     """What scores the trajectories of one goal instance, with the champion reward model."""
-    judge = RewardModel(source.engine(STATE / "reward"))
-    return lambda trajectories: [replace(item, episode=score_episode(item.episode, judge)) for item in trajectories]
+    engine = source.engine(STATE / "reward")
+
+    def score(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+        judge = RewardModel(engine.fresh())
+        return [replace(item, episode=score_episode(item.episode, judge)) for item in trajectories]
+
+    return score
 
 
 def score_episode(episode: Episode, judge: Scorer) -> Episode:
-    """The episode with the rewards of its steps and its outcome filled in where they are missing."""
+    """The episode with the rewards of its steps and its outcome filled in where they are missing, all asked at once."""
     if not episode.last.screenshot or episode.end is End.PRUNED:  # nothing was shown, or no end was reached
         return episode
     missing = [place for place, step in enumerate(episode.steps) if step.score is None]
     steps = list(episode.steps)
-    if missing:
-        contexts = [context_at(episode.instruction, steps[:place], steps[place].observation) for place in missing]
-        rewards = judge.score(contexts, [[steps[place].action] for place in missing])
-        for place, (reward,) in zip(missing, rewards, strict=True):
-            steps[place] = replace(steps[place], score=reward)
-    outcome = episode.outcome
-    if outcome is None:
-        (outcome,) = score_outcomes(judge, [replace(episode, steps=tuple(steps))])
+    contexts = [context_at(episode.instruction, steps[:place], steps[place].observation) for place in missing]
+    actions = [[steps[place].action] for place in missing]
+    if episode.outcome is None:
+        contexts.append(outcome_context(episode))
+        actions.append([COMPLETE])
+    if not contexts:
+        return episode
+    scores = [score for (score,) in judge.score(contexts, actions)]
+    for place, score in zip(missing, scores, strict=False):
+        steps[place] = replace(steps[place], score=score)
+    outcome = scores[-1] if episode.outcome is None else episode.outcome
     return replace(episode, steps=tuple(steps), outcome=outcome)

@@ -224,5 +224,10 @@ def roll_on(search: Search, failed: Sequence[tuple[int, Episode]]) -> list[Conti
 
 def score_outcomes(judge: Scorer, episodes: Sequence[Episode]) -> list[float]:
     """The outcome reward of each episode: the score of ``complete`` on its last screen."""
-    contexts = [context_at(episode.instruction, episode.acts, episode.last) for episode in episodes]
+    contexts = [outcome_context(episode) for episode in episodes]
     return [row[0] for row in judge.score(contexts, [[COMPLETE]] * len(contexts))] if contexts else []
+
+
+def outcome_context(episode: Episode) -> Context:
+    """What is known when an episode is over."""
+    return context_at(episode.instruction, episode.acts, episode.last)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny import build_tiny_base
+from tiny import build_tiny_base, build_tiny_qwen
 
 from models.network import Network, load_base, with_new_adapter
 
@@ -14,9 +14,21 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_tiny_base(tmp_path_factory.mktemp("tiny") / "base")
 
 
+@pytest.fixture(scope="session")
+def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_tiny_qwen(tmp_path_factory.mktemp("tiny") / "qwen")
+
+
+@pytest.fixture(params=["base", "qwen"])
+def either(request: pytest.FixtureRequest) -> Path:
+    """Each of the two bases."""
+    found: Path = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture
-def network(base: Path) -> Network:
-    return load_base(str(base), "float32", 5)
+def network(either: Path) -> Network:
+    return load_base(str(either), "float32", 5)
 
 
 @pytest.fixture

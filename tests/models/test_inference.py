@@ -2,33 +2,109 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tiny import contexts
+from tiny import contexts, journey, pictures_seen
 
 from environments.types import Action
 from models.engine import MAX_ANSWER_TOKENS
-from models.inference import TorchEngine, _draw, _Row, sample, score
+from models.inference import TorchEngine, _draw, _Row
+from models.memory import Memory
 from models.network import Network
+from models.prompts import Context
+from models.reading import plant, read
 from models.roles import Agent, merge
+
+ACTIONS = [["wait", "complete", 'type "a longer one"'], ["complete"], ["scroll up", "wait"]]
 
 
 def test_scores_do_not_depend_on_the_batch(network: Network) -> None:
-    actions = [["wait", "complete", 'type "a longer one"'], ["complete"], ["scroll up", "wait"]]
-    together = score(network, contexts(), actions)
-    for context, candidates, scores in zip(contexts(), actions, together, strict=True):
+    together = TorchEngine(network).score(contexts(), ACTIONS)
+    for context, candidates, scores in zip(contexts(), ACTIONS, together, strict=True):
         for candidate, found in zip(candidates, scores, strict=True):
-            ((alone,),) = score(network, [context], [[candidate]])
+            ((alone,),) = TorchEngine(network).score([context], [[candidate]])
             assert found == pytest.approx(alone, abs=1e-5)
 
 
+def test_contexts_without_candidates_have_no_scores(network: Network) -> None:
+    assert TorchEngine(network).score(contexts(), [[], ["wait"], []])[::2] == [[], []]
+    assert TorchEngine(network).score(contexts()[:1], [[]]) == [[]]
+
+
+def own_answer(network: Network, context: Context) -> str:
+    """By transformers' own generate."""
+    inputs = network.tensors(context)
+    kept = {"max_new_tokens": MAX_ANSWER_TOKENS, "eos_token_id": network.end, "do_sample": False}
+    output = network.model.generate(**inputs, **kept)
+    return str(network.processor.tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))
+
+
 def test_greedy_answers_are_those_of_generate(network: Network) -> None:
-    """Against transformers' own generate, one context at a time."""
-    answers = sample(network, contexts(), 1, 0.0, None)
-    for context, found in zip(contexts(), answers, strict=True):
-        ((answer, _),) = found.items()
-        inputs = network.encode([context])
-        output = network.model.generate(**inputs, max_new_tokens=MAX_ANSWER_TOKENS, do_sample=False)
-        tokens = output[0, inputs["input_ids"].shape[1] :]
-        assert answer == network.processor.tokenizer.decode(tokens, skip_special_tokens=True)
+    answers = TorchEngine(network).sample(contexts(), 3, 0.0)
+    assert answers == [{own_answer(network, context): 3} for context in contexts()]
+
+
+def test_answers_along_a_trajectory_are_those_of_generate(network: Network) -> None:
+    """Each step goes on from what is remembered of the one before, eight steps: beyond the window."""
+    engine = TorchEngine(network)
+    for context in journey(8):
+        assert engine.sample([context], 1, 0.0) == [{own_answer(network, context): 1}]
+
+
+def test_scores_along_a_trajectory_are_those_without_memory(network: Network) -> None:
+    engine, path = TorchEngine(network), journey(12)
+    at_once = TorchEngine(network).score(path, [ACTIONS[0]] * 12)
+    for context, together in zip(path, at_once, strict=True):
+        (alone,) = TorchEngine(network).score([context], [ACTIONS[0]])
+        assert engine.score([context], [ACTIONS[0]])[0] == pytest.approx(alone, abs=1e-5)
+        assert together == pytest.approx(alone, abs=1e-5)
+
+
+def test_paths_that_part_go_on_from_what_they_share(network: Network) -> None:
+    """As in a beam: two paths side by side, one of which began later, and a third goal between them."""
+    engine, first, second = TorchEngine(network), journey(5), journey(9)[3:8]
+    for left, right in zip(first, second, strict=True):
+        batch = [left, contexts()[2], right, left]
+        expected = [TorchEngine(network).score([context], [ACTIONS[0]])[0] for context in batch]
+        for found, alone in zip(engine.score(batch, [ACTIONS[0]] * 4), expected, strict=True):
+            assert found == pytest.approx(alone, abs=1e-5)
+
+
+def test_only_what_is_new_is_computed(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens that go through the language model, and pictures through the vision tower."""
+    computed, seen = [], pictures_seen(network)
+    hidden = Network.hidden
+    width = lambda inputs: inputs["inputs_embeds"].shape[1]  # noqa: E731
+    monkeypatch.setattr(Network, "hidden", lambda self, **rest: computed.append(width(rest)) or hidden(self, **rest))
+    engine, path = TorchEngine(network), journey(6)
+    prompts = read(network, path, {})
+    seen.clear()
+    for context in path:
+        engine.score([context], [["wait"]])
+    answer = len(network.answer_tokens("wait"))
+    assert computed == [len(prompt.trunk[-1]) + len(prompt.twig) + answer for prompt in prompts]
+    assert seen == [1] * 6
+
+    computed.clear()
+    engine.fresh().score(path, [["wait"]] * 6)
+    assert computed == [len(plant(prompts)[0][0]) + 6 * answer]
+    assert seen == [1] * 6 + [6]
+
+
+def test_a_memory_that_is_full_starts_anew(network: Network) -> None:
+    engine, small = TorchEngine(network), TorchEngine(network)
+    small._memory = Memory(network, limit=20_000)
+    held = []
+    for context in journey(12):
+        (expected,) = engine.score([context], [ACTIONS[0]])
+        assert small.score([context], [ACTIONS[0]])[0] == pytest.approx(expected, abs=1e-5)
+        held.append(small._memory.bytes)
+    assert max(held) < engine._memory.bytes
+
+
+def test_what_a_fresh_engine_gives_depends_on_nothing_before(network: Network) -> None:
+    engine = TorchEngine(network)
+    first = [engine.fresh().score(journey(8), [ACTIONS[0]] * 8), engine.fresh().sample(journey(3), 5, 1.0, "x")]
+    engine.score(contexts(), ACTIONS)
+    assert [engine.fresh().score(journey(8), [ACTIONS[0]] * 8), engine.fresh().sample(journey(3), 5, 1.0, "x")] == first
 
 
 def test_shared_rows_draw_what_separate_rows_would() -> None:
@@ -47,9 +123,16 @@ def test_shared_rows_draw_what_separate_rows_would() -> None:
 
 
 def test_the_same_seed_gives_the_same_samples(network: Network) -> None:
-    draws = [sample(network, contexts(), 5, 1.0, torch.Generator().manual_seed(seed)) for seed in (3, 3, 4)]
+    draws = [TorchEngine(network).sample(contexts(), 5, 1.0, seed) for seed in "aab"]
     assert draws[0] == draws[1] != draws[2]
     assert [answers.total() for answers in draws[0]] == [5, 5, 5]
+
+
+def test_equal_contexts_draw_each_for_itself(network: Network) -> None:
+    context = contexts()[1]
+    first, second = TorchEngine(network).sample([context, context], 8, 1.0, "a")
+    assert first.total() == second.total() == 8
+    assert first != second
 
 
 def test_candidates_of_one_element_are_merged() -> None:

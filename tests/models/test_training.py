@@ -6,7 +6,7 @@ import pytest
 import torch
 from tiny import contexts
 
-from models.inference import sample
+from models.inference import TorchEngine
 from models.network import Network, load_base, save_adapter, with_adapter, with_new_adapter
 from models.packing import Sample, imitation
 from models.training import Schedule, train
@@ -31,7 +31,11 @@ def test_loss_falls_and_the_answers_are_learnt(base: Path, tmp_path: Path) -> No
     schedule = Schedule(updates=150, batch_rows=3, learning_rate=0.02, seed=0)
     losses = train(network, answers(network), schedule, tmp_path, lambda done, value: None)
     assert losses[-1] < 0.1 * losses[0]
-    assert [list(found) for found in sample(network, contexts(), 1, 0.0, None)] == [["wait0"], ["wait1"], ["wait2"]]
+    assert [list(found) for found in TorchEngine(network).sample(contexts(), 1, 0.0)] == [
+        ["wait0"],
+        ["wait1"],
+        ["wait2"],
+    ]
 
 
 @pytest.mark.parametrize("stop", [3, 9, 17])
@@ -65,7 +69,7 @@ def test_a_stored_adapter_merged_answers_as_the_trained_one(base: Path, tmp_path
     train(network, answers(network), SCHEDULE, tmp_path / "scratch", lambda done, value: None)
     save_adapter(network, tmp_path / "adapter")
     merged = with_adapter(load_base(str(base), "float32", 5), tmp_path / "adapter")
-    assert sample(merged, contexts(), 1, 0.0, None) == sample(network, contexts(), 1, 0.0, None)
+    assert TorchEngine(merged).sample(contexts(), 1, 0.0) == TorchEngine(network).sample(contexts(), 1, 0.0)
 
 
 def test_only_the_upper_layers_are_trained(base: Path) -> None:

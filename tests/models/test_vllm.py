@@ -142,7 +142,7 @@ def test_samples_follow_the_seed_and_the_softmax(source: Source) -> None:
 
     answers = sum((drawn for pair in draws[1:] for drawn in pair), Counter[str]())
     with torch.no_grad():
-        logits = network.model(**network.encode([context])).logits[0, -1]
+        logits = network.model(**network.tensors(context)).logits[0, -1]
     odds = (logits / temperature).softmax(-1)
     for letter in "abcdefghijklmnopqrstuvwxyz0123456789":
         share = odds[network.processor.tokenizer.convert_tokens_to_ids(letter)].item()

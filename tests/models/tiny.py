@@ -1,4 +1,5 @@
-"""A base of some ten thousand weights, of the real classes: byte-level tokenizer, Idefics3 network and processor."""
+"""Small random bases of the real classes, with a byte-level tokenizer: Idefics3, some ten thousand weights, and
+Qwen2.5-VL, about a million."""
 
 from __future__ import annotations
 
@@ -14,29 +15,32 @@ from transformers import (
     Idefics3ImageProcessorPil,
     Idefics3Processor,
     PreTrainedTokenizerFast,
+    Qwen2_5_VLConfig,
+    Qwen2_5_VLForConditionalGeneration,
+    Qwen2VLImageProcessorPil,
 )
 
 from environments.types import Action, Element, Observation
 from models.base import CHAT
+from models.network import Network, PicturesOnly
 from models.prompts import Context
 
-SPECIAL = [
-    "<|im_start|>",
-    "<|im_end|>",
-    "<image>",
-    "<fake_token_around_image>",
-    "<global-img>",
-    "<end_of_utterance>",
-]
+IDEFICS3 = ["<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>"]
+QWEN = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
 
 
-def build_tiny_base(folder: Path, width: int = 32) -> Path:
+def _tokenizer(special: list[str]) -> PreTrainedTokenizerFast:
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE({letter: place for place, letter in enumerate(alphabet)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|im_end|>")
-    fast.add_special_tokens({"additional_special_tokens": SPECIAL})
+    fast.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>", *special]})
+    return fast
+
+
+def build_tiny_base(folder: Path, width: int = 32) -> Path:
+    fast = _tokenizer(IDEFICS3)
     text = {
         "model_type": "llama",
         "hidden_size": width,
@@ -66,9 +70,53 @@ def build_tiny_base(folder: Path, width: int = 32) -> Path:
     return folder
 
 
+def build_tiny_qwen(folder: Path) -> Path:
+    fast = _tokenizer(QWEN)
+    ids = {name: fast.convert_tokens_to_ids(f"<|{name}|>") for name in ("image_pad", "vision_start", "vision_end")}
+    text = {
+        "hidden_size": 128,
+        "intermediate_size": 256,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": len(fast),
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, "mrope_section": [4, 6, 6]},
+        "initializer_range": 0.2,
+        "pad_token_id": fast.pad_token_id,
+        "bos_token_id": None,
+        "eos_token_id": fast.eos_token_id,
+    }
+    vision = {
+        "depth": 2,
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_heads": 4,
+        "out_hidden_size": 128,
+        "window_size": 56,
+        "fullatt_block_indexes": [1],
+    }
+    config = Qwen2_5_VLConfig(
+        text_config=text,
+        vision_config=vision,
+        image_token_id=ids["image_pad"],
+        vision_start_token_id=ids["vision_start"],
+        vision_end_token_id=ids["vision_end"],
+        tie_word_embeddings=False,
+    )
+    torch.manual_seed(0)
+    Qwen2_5_VLForConditionalGeneration(config).save_pretrained(folder)
+    images = Qwen2VLImageProcessorPil(size={"shortest_edge": 56 * 56, "longest_edge": 112 * 112})
+    chat = CHAT.replace("<image>", "<|vision_start|><|image_pad|><|vision_end|>")
+    PicturesOnly(images, fast, chat_template=chat).save_pretrained(folder)
+    return folder
+
+
 def png(shade: int) -> bytes:
+    """40 x 52 pixels: one colour, with a square of another."""
     stream = io.BytesIO()
-    Image.new("RGB", (40, 52), (shade, 2 * shade % 256, 255 - shade)).save(stream, "PNG")
+    image = Image.new("RGB", (40, 52), (shade, 2 * shade % 256, 255 - shade))
+    image.paste((255 - shade, shade, shade), (shade % 20, shade % 30, shade % 20 + 16, shade % 30 + 16))
+    image.save(stream, "PNG")
     return stream.getvalue()
 
 
@@ -95,3 +143,12 @@ def journey(steps: int) -> list[Context]:
         Context("Go on", tuple(acts[:place]), Observation(acts[place][0], elements(1 + place % 4)))
         for place in range(steps)
     ]
+
+
+def pictures_seen(network: Network) -> list[int]:
+    """A list that gets the number of pictures whenever the vision tower runs."""
+    seen: list[int] = []
+    name, of = ("visual", "grid_thw") if network.axes == 3 else ("vision_model", "pixel_values")
+    (tower,) = [module for path, module in network.model.named_modules() if path.split(".")[-1] == name]
+    tower.register_forward_pre_hook(lambda _, __, inputs: seen.append(len(inputs[of])), with_kwargs=True)
+    return seen
