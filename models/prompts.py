@@ -48,16 +48,22 @@ def message(context: Context, screenshots: int) -> tuple[list[dict[str, Any]], l
     """The chat message of a context and its images (PNG) in order, with at most ``screenshots`` past ones."""
     cut = left_out(len(context.history), screenshots)
     earlier, shown = context.history[:cut], context.history[cut:]
-    opening = f"Goal: {context.instruction}\n"
+    words = f"Goal: {context.instruction}\n"
     if earlier:
-        opening += "Earlier: " + "; ".join(str(action) for _, action in earlier) + "\n"
-    content: list[dict[str, Any]] = [_text(opening)]
+        words += "Earlier: " + "; ".join(str(action) for _, action in earlier) + "\n"
+    content: list[dict[str, Any]] = [_text(words)]
     for _, action in shown:
         content += [{"type": "image"}, _text(f"Did: {action}\n")]
     lines = "".join(f"{element.line}\n" for element in context.observation.elements)
     content += [{"type": "image"}, _text(f"Elements:\n{lines}")]
     images = [screenshot for screenshot, _ in shown] + [context.observation.screenshot]
     return [{"role": "user", "content": content}], images
+
+
+def opening(context: Context, screenshots: int) -> tuple[str, bytes]:
+    """What the prompts of a block of steps begin with: the words before the first screenshot (PNG), and that one."""
+    (said,), images = message(context, screenshots)
+    return str(said["content"][0]["text"]), images[0]
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from models.network import Network
 from models.packing import Sample, loss
+from models.prompts import opening
 
 SAVE_EVERY = 8  # updates between two checkpoints
 _WARM_UP = 0.1  # share of the updates
@@ -56,7 +57,7 @@ def train(
     optimizer = torch.optim.AdamW(weights.values(), betas=(0.9, 0.98), weight_decay=0.01)
     history = _resume(scratch, weights, optimizer)
     network.model.train()
-    for update, batch in enumerate(_batches(samples, schedule)):
+    for update, batch in enumerate(_batches(samples, network.screenshots, schedule)):
         if update < len(history):
             continue
         history.append(_update(network, batch, weights, optimizer, _rate(update, schedule)))
@@ -95,16 +96,22 @@ def _rate(update: int, schedule: Schedule) -> float:
     return schedule.learning_rate * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
 
 
-def _batches(samples: Sequence[Sample], schedule: Schedule) -> list[list[Sample]]:
-    """As many batches as updates: shuffled passes over the samples, those of like length side by side."""
+def _batches(samples: Sequence[Sample], screenshots: int, schedule: Schedule) -> list[list[Sample]]:
+    """As many batches as updates: shuffled passes over the samples.
+
+    Samples whose prompts begin alike stay together, for they are packed (:mod:`models.packing`); beside them lie
+    those of like length.
+    """
     chooser = random.Random(schedule.seed)
+    alike: dict[tuple[str, bytes], list[Sample]] = {}
+    for sample in samples:
+        alike.setdefault(opening(sample.context, screenshots), []).append(sample)
+    groups = list(alike.values())
     batches: list[list[Sample]] = []
     while len(batches) < schedule.updates:
-        order = sorted(chooser.sample(range(len(samples)), len(samples)), key=lambda at: _length(samples[at]))
-        rows = [
-            [samples[at] for at in order[start : start + schedule.batch_rows]]
-            for start in range(0, len(order), schedule.batch_rows)
-        ]
+        shuffled = chooser.sample(groups, len(groups))
+        order = [sample for group in sorted(shuffled, key=lambda group: max(map(_length, group))) for sample in group]
+        rows = [order[start : start + schedule.batch_rows] for start in range(0, len(order), schedule.batch_rows)]
         batches += chooser.sample(rows, len(rows))
     return batches[: schedule.updates]
 

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from tiny import contexts
+from tiny import contexts, journey
 
 from models.inference import TorchEngine
 from models.network import Network, load_base, save_adapter, with_adapter, with_new_adapter
 from models.packing import Sample, imitation
-from models.training import Schedule, train
+from models.training import Schedule, _batches, train
 
 SCHEDULE = Schedule(updates=20, batch_rows=2, learning_rate=0.02, seed=7)
 
@@ -62,6 +63,28 @@ def test_a_killed_training_ends_with_the_same_bytes(base: Path, tmp_path: Path, 
     assert reported[0] == stop // 8 * 8 + 1
     for name in ("adapter_model.safetensors", "adapter_config.json"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "resumed" / name).read_bytes()
+
+
+def test_batches_hold_steps_of_one_trajectory(network: Network) -> None:
+    """Three trajectories of six steps in batches of three: each is two batches of every pass, and no other's."""
+    samples = [
+        imitation(network, replace(context, instruction=goal), "wait") for goal in "abc" for context in journey(6)
+    ]
+    schedule = Schedule(updates=12, batch_rows=3, learning_rate=0.1, seed=1)
+    batches = _batches(samples, 5, schedule)
+    assert [len({sample.context.instruction for sample in batch}) for batch in batches] == [1] * 12
+    for start in (0, 6):
+        drawn = [id(sample) for batch in batches[start : start + 6] for sample in batch]
+        assert sorted(drawn) == sorted(map(id, samples))
+    assert batches[:6] != batches[6:]
+    assert batches == _batches(samples, 5, schedule) != _batches(samples, 5, replace(schedule, seed=2))
+
+
+def test_every_sample_is_drawn_whatever_the_batch(network: Network) -> None:
+    samples = [imitation(network, context, "wait") for context in [*contexts(), *journey(9)]]
+    batches = _batches(samples, 5, Schedule(updates=3, batch_rows=5, learning_rate=0.1, seed=1))
+    assert sorted(len(batch) for batch in batches) == [2, 5, 5]
+    assert {id(sample) for batch in batches for sample in batch} == set(map(id, samples))
 
 
 def test_a_stored_adapter_merged_answers_as_the_trained_one(base: Path, tmp_path: Path) -> None:
