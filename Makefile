@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 APP := .ratchet/example-app
 VLLM := .ratchet/vllm
+TRL := .ratchet/trl
 VLLM_KIND := $(if $(shell command -v nvidia-smi),cuda,cpu)
 # uv reads no pip configuration: a folder of wheels that pip knows is handed on.
 export UV_FIND_LINKS ?= $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
@@ -85,8 +86,14 @@ browsergym: browser .ratchet/browsergym/.ready ## BrowserGym, in an environment 
 test-browsergym: setup browsergym ## BrowserGym environments as worlds
 	@$(BIN)/pytest -m browsergym
 
-peers: browsergym ## What `python -m benchmarks.worlds` compares with
+peers: browsergym $(TRL)/.ready ## What `python -m benchmarks.worlds` and `benchmarks.training` compare with
 	@command -v chromedriver >/dev/null || apt-get install -y -qq chromium chromium-driver >/dev/null
+
+$(TRL)/.ready: requirements.lock | $(READY)
+	@$(BIN)/uv venv --quiet --clear --python $(PYTHON) $(TRL)
+	@echo "peers: installing TRL into $(TRL)"
+	@$(BIN)/uv pip install --quiet --python $(TRL)/bin/python -r requirements.lock trl==1.16.0
+	@touch $@
 
 LOCK_VLLM := --quiet --upgrade --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 

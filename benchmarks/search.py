@@ -1,8 +1,8 @@
 """What the search makes of its time: ``python -m benchmarks.search`` in a workspace that ``make round`` has seeded.
 
-Three questions, on this workspace's champions: how many candidate actions a second are scored with a shared prefix
-and without; what share of the time the models and the worlds are at work; and how often greedy, best-of-N and beam
-reach the goal within the same budget of steps, the world being the judge.
+Three questions, on this workspace's champions: how many candidate actions a second are scored, by what they share;
+what share of the time the models and the worlds are at work; and how often greedy, best-of-N and beam reach the goal
+within the same budget of steps, the world being the judge.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tasks.workers import JSON, Crew, spread
 
 FIRST_SEED = 1_900_000_000  # held out, and of no round
 CANDIDATES, REPEATS = 10, 3
+NAIVE, STEP, STEPS, TRAJECTORY = "nothing shared", "a step", "a step, the past remembered", "a trajectory"
 
 
 @dataclass
@@ -151,36 +152,55 @@ def _reached(world: TimedWorld, episode: Episode) -> bool:
 
 
 def scoring(params: Params, source: Source) -> dict[str, float]:
-    """Candidate actions scored a second: on a shared prefix, each with a prompt of its own, and those in a batch."""
+    """Candidate actions scored a second, by what is encoded once: nothing, a step's prompt, what steps share.
+
+    ``a trajectory`` has all its steps and candidates in one pass.
+    """
     import torch
 
     torch.set_num_threads(params.numerics.threads)
-    judge = RewardModel(source.engine(STATE / "reward"))
-    contexts = list(_contexts())
-    actions = [_candidates(context) for context in contexts]
-    ways: dict[str, Callable[[Context, list[Action]], object]] = {
-        "shared prefix": lambda context, options: judge.score([context], [options]),
-        "one by one": lambda context, options: [judge.score([context], [[option]]) for option in options],
-        "one batch, own prompts": lambda context, options: judge.score(
-            [context] * len(options), [[option] for option in options]
-        ),
-    }
+    engine = source.engine(STATE / "reward")
+    paths = list(_paths())
+    actions = [[_candidates(context) for context in path] for path in paths]
+
+    def one_by_one(path: list[Context], options: list[list[Action]]) -> None:
+        for context, candidates in zip(path, options, strict=True):
+            for candidate in candidates:
+                RewardModel(engine.fresh()).score([context], [[candidate]])
+
+    def step_by_step(path: list[Context], options: list[list[Action]]) -> None:
+        for context, candidates in zip(path, options, strict=True):
+            RewardModel(engine.fresh()).score([context], [candidates])
+
+    def remembered(path: list[Context], options: list[list[Action]]) -> None:
+        judge = RewardModel(engine.fresh())
+        for context, candidates in zip(path, options, strict=True):
+            judge.score([context], [candidates])
+
+    def at_once(path: list[Context], options: list[list[Action]]) -> None:
+        RewardModel(engine.fresh()).score(path, options)
+
+    ways = {NAIVE: one_by_one, STEP: step_by_step, STEPS: remembered, TRAJECTORY: at_once}
     rates: dict[str, list[float]] = {name: [] for name in ways}
+    count = sum(len(candidates) for options in actions for candidates in options)
     for _ in range(REPEATS):
         for name, way in ways.items():
             began = time.perf_counter()
-            for context, options in zip(contexts, actions, strict=True):
-                way(context, options)
-            rates[name].append(sum(map(len, actions)) / (time.perf_counter() - began))
+            for path, options in zip(paths, actions, strict=True):
+                way(path, options)
+            rates[name].append(count / (time.perf_counter() - began))
     return {name: median(found) for name, found in rates.items()}
 
 
-def _contexts() -> Iterator[Context]:
-    """The last screens of the longest demonstrations: the most history a step has."""
+def _paths() -> Iterator[list[Context]]:
+    """The steps of the longest demonstrations: the most that steps share."""
     longest = sorted(read_trajectories(SEED / "demonstrations"), key=lambda item: -len(item.episode.acts))
-    for trajectory in longest[:6]:
-        *before, last = trajectory.episode.acts
-        yield context_at(trajectory.episode.instruction, before, last.observation)
+    for trajectory in longest[:3]:
+        episode = trajectory.episode
+        yield [
+            context_at(episode.instruction, episode.acts[:place], step.observation)
+            for place, step in enumerate(episode.acts)
+        ]
 
 
 def _candidates(context: Context) -> list[Action]:
@@ -205,9 +225,13 @@ def report(rates: dict[str, float], found: list[dict[str, Any]]) -> dict[str, An
     """Print the tables; returns the ratios."""
     print(f"\n{'scoring, ' + str(CANDIDATES) + ' candidates a step':34}  actions/s   ratio")
     for name, rate in rates.items():
-        print(f"{name:34}  {rate:9.1f}  {rate / rates['one by one']:6.2f}")
+        print(f"{name:34}  {rate:9.1f}  {rate / rates[NAIVE]:6.2f}")
     print(f"\n{'method':12}  {'success':>22}  any path  steps  replayed  s/instance  model  world")
-    ratios: dict[str, Any] = {"prefix_over_naive": rates["shared prefix"] / rates["one by one"]}
+    ratios: dict[str, Any] = {
+        "prefix_over_naive": rates[STEP] / rates[NAIVE],
+        "steps_over_step": rates[STEPS] / rates[STEP],
+        "trajectory_over_step": rates[TRAJECTORY] / rates[STEP],
+    }
     for method in METHODS:
         rows = [row for row in found if row["method"] == method]
         wins, count = sum(row["success"] for row in rows), len(rows)

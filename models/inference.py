@@ -12,7 +12,7 @@ from torch import Tensor
 from models.engine import MAX_ANSWER_TOKENS, seed_number
 from models.memory import Memory
 from models.network import Network
-from models.prompts import Context
+from models.prompts import Context, opening
 from models.tree import Tree
 
 
@@ -58,7 +58,17 @@ class TorchEngine:
 
     @torch.inference_mode()
     def score(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:
-        """See :class:`models.engine.Engine`. The steps of a block of a trajectory are one row of one batch."""
+        """See :class:`models.engine.Engine`. Steps whose prompts begin alike are one pass: a tree, with no padding."""
+        alike: dict[tuple[str, bytes], list[int]] = {}
+        for place, context in enumerate(contexts):
+            alike.setdefault(opening(context, self._network.screenshots), []).append(place)
+        scores: dict[int, list[float]] = {}
+        for places in alike.values():
+            found = self._score([contexts[place] for place in places], [answers[place] for place in places])
+            scores |= zip(places, found, strict=True)
+        return [scores[place] for place in range(len(contexts))]
+
+    def _score(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:
         planted = self._memory.plant(contexts)
         forest = planted.forest
         ends = [

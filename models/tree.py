@@ -124,16 +124,21 @@ class Forest:
         ids = [[*(token.id for token in tokens), *[0] * (width - len(tokens))] for tokens in fresh]
         embedded = self._network.embed(torch.tensor(ids))
         spots = [
-            (row, column, token.patch)
+            (row, column, *token.patch)
             for row, tokens in enumerate(fresh)
             for column, token in enumerate(tokens)
             if token.patch is not None
         ]
         if not spots:
             return embedded
-        rows, columns = torch.tensor([spot[:2] for spot in spots]).T
-        shown = torch.stack([self._features[name][number] for _, _, (name, number) in spots])
-        return embedded.index_put((rows, columns), shown.to(embedded))
+        rows, columns, names, numbers = zip(*spots, strict=True)
+        shown, first, count = dict.fromkeys(names), {}, 0
+        for name in shown:
+            first[name] = count
+            count += len(self._features[name])
+        patches = torch.cat([self._features[name] for name in shown]).to(embedded)
+        wanted = [first[name] + number for name, number in zip(names, numbers, strict=True)]
+        return embedded.index_put((torch.tensor(rows), torch.tensor(columns)), patches[wanted])
 
     def _mask(self, before: int, width: int) -> Tensor:
         """What the new places do not see (rows, 1, width, columns); padding sees itself, so that no row is empty."""

@@ -1,4 +1,4 @@
-"""A recorded trajectory is scored in one forward pass, a row for each block of its steps."""
+"""A recorded trajectory is scored in one forward pass for each block of its steps, its outcome in that of the last."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def episode(steps: int) -> Episode:
     return Episode(Instance(goal, 3), "Go on", (*acts, said), last, End.COMPLETED)
 
 
-def test_all_steps_and_the_outcome_are_one_pass(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nine steps: blocks of six, three and the end, which is the tenth prompt."""
+def test_a_block_is_one_pass(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine steps: blocks of six and three; the end, which is the tenth prompt, begins a third."""
     rows, seen = [], pictures_seen(network)
     hidden = Network.hidden
     count = lambda inputs: len(inputs["inputs_embeds"])  # noqa: E731
     monkeypatch.setattr(Network, "hidden", lambda self, **rest: rows.append(count(rest)) or hidden(self, **rest))
     before = episode(9)
     scored = score_episode(before, RewardModel(TorchEngine(network)))
-    assert rows == [3]
-    assert seen == [10]
+    assert rows == [1, 1, 1]
+    assert seen == [6, 3, 1]
 
     for place, step in enumerate(scored.steps):
         context = context_at("Go on", before.steps[:place], step.observation)
