@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -74,17 +75,19 @@ def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
     among = samples[0].among
     album: dict[bytes, Picture] = {}
     trees, ends = plant(read(network, [sample.context for sample in samples], album))
-    places, targets, weights = [], [], []
+    wanted: list[list[tuple[int, int, float]]] = [[] for _ in trees]  # of each tree: place, token, weight
     for sample, (row, end) in zip(samples, ends, strict=True):
         for branch in sample.branches:
             said = [*trees[row].say(end, branch.tokens), end]  # the last of which is at -1
-            for place, token in branch.targets:
-                places.append((row, said[place]))
-                targets.append(among.index(token) if among else token)
-                weights.append(branch.weight)
-    forest = Forest(network, trees, features(album))
-    forest.compute()
-    logits = network.head(forest.hidden(places), among)
-    losses = functional.cross_entropy(logits, torch.tensor(targets, device=logits.device), reduction="none")
+            wanted[row] += [(said[place], token, branch.weight) for place, token in branch.targets]
+    states, shown = [], features(album)
+    for tree, found in zip(trees, wanted, strict=True):  # one at a time: padding costs what tokens cost
+        forest = Forest(network, [tree], shown)
+        forest.compute()
+        states.append(forest.hidden([(0, place) for place, _, _ in found]))
+    _, tokens, weights = zip(*chain.from_iterable(wanted), strict=True)
+    logits = network.head(torch.cat(states), among)
+    targets = torch.tensor([among.index(token) if among else token for token in tokens], device=logits.device)
+    losses = functional.cross_entropy(logits, targets, reduction="none")
     shares = torch.tensor(weights, device=logits.device)
     return (losses * shares).sum() / shares.sum()
