@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -10,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from models.checkpoint import resume, save
 from models.network import Network
 from models.packing import Sample, loss
 from models.prompts import opening
@@ -55,7 +54,7 @@ def train(
         raise ValueError("there are no rows to train on")
     weights = {name: weight for name, weight in network.model.named_parameters() if weight.requires_grad}
     optimizer = torch.optim.AdamW(weights.values(), betas=(0.9, 0.98), weight_decay=0.01)
-    history = _resume(scratch, weights, optimizer)
+    history = resume(scratch, weights, [optimizer])
     network.model.train()
     for update, batch in enumerate(_batches(samples, network.screenshots, schedule)):
         if update < len(history):
@@ -63,7 +62,7 @@ def train(
         history.append(_update(network, batch, weights, optimizer, _rate(update, schedule)))
         report(update + 1, history[-1])
         if (update + 1) % SAVE_EVERY == 0:
-            _save(scratch, weights, optimizer, history)
+            save(scratch, weights, [optimizer], history)
     network.model.eval()
     return history
 
@@ -121,34 +120,3 @@ def _length(sample: Sample) -> int:
     context = sample.context
     text = sum(len(element.line) for element in context.observation.elements) + len(context.instruction)
     return text // 3 + 12 * len(context.history) + sum(len(branch.tokens) for branch in sample.branches)
-
-
-def _save(scratch: Path, weights: dict[str, Tensor], optimizer: torch.optim.Optimizer, history: list[float]) -> None:
-    """Weights and moments of the last update in one file, put in place by a rename."""
-    tensors = {f"weight.{name}": weight.detach() for name, weight in weights.items()}
-    for name, weight in weights.items():
-        tensors |= {f"{key}.{name}": value for key, value in optimizer.state[weight].items()}
-    scratch.mkdir(parents=True, exist_ok=True)
-    aside = scratch / "checkpoint.part"
-    save_file(tensors, aside, metadata={"history": json.dumps(history)})
-    aside.replace(scratch / "checkpoint.safetensors")
-
-
-def _resume(scratch: Path, weights: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> list[float]:
-    """Put the last checkpoint back, if there is one. Returns the losses of the updates it holds."""
-    path = scratch / "checkpoint.safetensors"
-    if not path.exists():
-        return []
-    tensors = load_file(path)
-    for name, weight in weights.items():
-        weight.data.copy_(tensors[f"weight.{name}"])
-        optimizer.state[weight] = {key: tensors[f"{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
-    history: list[float] = json.loads(_metadata(path)["history"])
-    return history
-
-
-def _metadata(path: Path) -> dict[str, str]:
-    from safetensors import safe_open
-
-    with safe_open(path, framework="pt") as file:
-        return dict(file.metadata())
