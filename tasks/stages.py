@@ -71,7 +71,7 @@ def pin(numerics: Numerics) -> None:
     os.environ["OMP_NUM_THREADS"] = str(numerics.threads)
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that spin stand still where cores are shared
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = os.environ["TQDM_DISABLE"] = "1"  # progress is ours to show
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
     if numerics.isa != "native":
         os.environ["ATEN_CPU_CAPABILITY"] = numerics.isa
