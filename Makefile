@@ -65,7 +65,7 @@ $(APP)/.ready: examples/trac/requirements.txt examples/trac/seed.py
 	@$(APP)/bin/python examples/trac/seed.py $(APP)/project
 	@touch $(APP)/.ready
 
-test-android: setup ## The Android driver with the real adb, none skipped: installs adb where it is missing
+test-android: setup ## The Android driver with the real adb, installed where it is missing
 	@sh infra/adb.sh
 	@RATCHET_ADB="$${RATCHET_ADB:-$$(command -v adb)}" $(BIN)/pytest -m android
 

@@ -15,22 +15,11 @@ from todo_phone import TodoPhone
 
 from environments.android import adb
 from environments.android.adb import Phone
-from environments.types import WorldError
-
-
-@pytest.fixture(scope="session")
-def adb_program() -> Path:
-    """The real program; without it these tests are skipped, unless RATCHET_ADB says that there is one."""
-    try:
-        return adb.find_adb()
-    except WorldError as error:
-        if "RATCHET_ADB" in os.environ:
-            raise
-        pytest.skip(f"{error}; `make test-android` installs it")
 
 
 @pytest.fixture
-def desk(adb_program: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    adb.find_adb()  # where there is none, its error says what to do
     with tempfile.TemporaryDirectory(prefix="phones-") as folder:  # a socket's path must be short
         shells = {}
         for name in ("one", "two"):

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 from PIL import Image
 from small_round import agent_row, reward_row, trajectory, write_round_rows
@@ -46,7 +47,6 @@ def _picture(png: bytes) -> Image.Image:
 def test_datasets_opens_the_shards_as_images(
     rows: list[Trajectory], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     names = _run("load_dataset")
     assert names["steps"].features["screenshot"] == datasets.Image()
