@@ -87,7 +87,7 @@ test-browsergym: setup browsergym ## BrowserGym environments as worlds
 	@$(BIN)/pytest -m browsergym
 
 peers: browsergym $(TRL)/.ready ## What `python -m benchmarks.worlds` and `benchmarks.training` compare with
-	@command -v chromedriver >/dev/null || apt-get install -y -qq chromium chromium-driver >/dev/null
+	@command -v chromedriver >/dev/null || sh infra/apt.sh chromium-driver 'put a chromedriver and its chromium on PATH'
 
 $(TRL)/.ready: requirements.lock | $(READY)
 	@$(BIN)/uv venv --quiet --clear --python $(PYTHON) $(TRL)
