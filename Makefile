@@ -1,5 +1,7 @@
 # `make round` and `make test` set up what they need. Everything made here lies under .venv and .ratchet.
-.PHONY: help setup browser round rounds test test-slow check hooks browsergym test-browsergym peers lock clean test-apps example-app test-android vllm test-vllm
+.PHONY: help setup browser vllm round \
+	test test-slow test-apps example-app test-android test-vllm check hooks \
+	browsergym test-browsergym peers lock clean
 
 PYTHON ?= python3.11
 VENV := .venv
