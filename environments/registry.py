@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, RootModel
 
-from environments.android.goals import android_goals
+from environments.android.goals import AndroidFile
+from environments.goalfile import Entry, Word, check, read
 from environments.types import Goal, GoalError, World, WorldError
 from environments.web.file import WebFile
 
-_Word = Annotated[str, Field(min_length=1)]
-WEB_WORLD = "environments.web.app:WebApp"
+WEB_WORLD, ANDROID_WORLD = "environments.web.app:WebApp", "environments.android:Android"
 
 
-class _Entry(BaseModel):
-    """One goal as it stands in a file. The fields are those of :class:`Goal`."""
+class _Listed(Entry):
+    """A goal in a file that is a list of them."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
     world: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
-    page: _Word
-    tier: Annotated[int, Field(ge=1, le=4)]
-    max_steps: Annotated[int, Field(ge=1)]
+    page: Word
+
+
+_List = RootModel[list[_Listed]]
 
 
 def load_goals(path: Path) -> dict[str, Goal]:
@@ -62,64 +59,14 @@ def open_world(path: str) -> World:
     return world
 
 
-def load_web_file(path: Path) -> WebFile:
-    """The application and the goals of a file that describes one.
-
-    Raises:
-        GoalError: in one line, when it does not.
-    """
-    return _web_file(path, _read(path))
-
-
 def _goals(file: Path) -> list[Goal]:
-    match content := _read(file):
+    match content := read(file):
         case list():
-            return [_goal(file, entry) for entry in content]
+            return [entry.goal(entry.world, entry.page) for entry in check(_List, file, content).root]
         case {"app": _}:
-            goals = _web_file(file, content).goals
-            return [Goal(goal.id, WEB_WORLD, f"{file}#{goal.id}", goal.tier, goal.max_steps) for goal in goals]
+            return [entry.goal(WEB_WORLD, f"{file}#{entry.id}") for entry in check(WebFile, file, content).goals]
         case {"android": _}:
-            return android_goals(file, content)
+            entries = check(AndroidFile, file, content).android.goals
+            return [entry.goal(ANDROID_WORLD, f"{file}#{entry.id}") for entry in entries]
     forms = "a list of goals, a web application with app and goals, or android"
     raise GoalError(f"{file}: a goal file is {forms}, got {type(content).__name__}")
-
-
-def _read(file: Path) -> Any:
-    try:
-        return yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise GoalError(f"{file}: the goal file cannot be read: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise GoalError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
-
-
-def _goal(file: Path, entry: object) -> Goal:
-    try:
-        return Goal(**_Entry.model_validate(entry).model_dump())
-    except ValidationError as error:
-        raise GoalError(f"{file}: {_name(entry)}: {_first_wrong(error)}") from error
-
-
-def _web_file(file: Path, content: Any) -> WebFile:
-    try:
-        return WebFile.model_validate(content)
-    except ValidationError as error:
-        match error.errors()[0]["loc"]:
-            case ("goals", int(place), *_):
-                wrong = f"{_name(content['goals'][place])}: {_first_wrong(error, skipped=2)}"
-            case _:
-                wrong = _first_wrong(error)
-        raise GoalError(f"{file}: {wrong}") from error
-
-
-def _name(entry: object) -> str:
-    return f"goal {entry.get('id', 'without an id') if isinstance(entry, dict) else 'without an id'}"
-
-
-def _first_wrong(error: ValidationError, skipped: int = 0) -> str:
-    """Key, value and rule of the first thing that is wrong; ``skipped`` parts of the key say where it stands."""
-    first = error.errors()[0]
-    if first["type"] == "value_error":  # a rule over several keys: it names them
-        return str(first["ctx"]["error"])
-    where = ".".join(map(str, first["loc"][skipped:])) or "goal"
-    return f"{where}={first['input']!r}: {first['msg']}"

@@ -10,10 +10,10 @@ from typing import Any
 
 from environments.browser.chromium import Screen
 from environments.episodic import EpisodicWorld, held
-from environments.registry import load_web_file
+from environments.goalfile import Value, check, fill, read
 from environments.types import Action, Element, Goal, GoalError, Observation, Start, WorldError
 from environments.web.browser import WebBrowser
-from environments.web.file import PageCheck, Value, WebFile, WebGoal, fill, fill_path
+from environments.web.file import PageCheck, WebFile, WebGoal, fill_path
 from environments.web.hooks import Hooks
 from environments.web.server import Server
 
@@ -103,7 +103,7 @@ class WebApp(EpisodicWorld):
         if self._running is None or self._running.path != path:
             self._release()
             try:
-                file = load_web_file(path)
+                file = check(WebFile, path, read(path))
             except GoalError as error:
                 raise WorldError(f"goal {goal.id}: page {goal.page!r}: {error}") from error
             if goal_id in {each.id for each in file.goals}:

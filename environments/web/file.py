@@ -6,27 +6,17 @@ stands for a value of the goal instance, in commands also ``{port}`` and ``{data
 
 from __future__ import annotations
 
-import random
 import shlex
-from collections.abc import Iterable, Mapping
-from string import Formatter
+from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
-Value = str | int
-Values = Mapping[str, Value]
-Word = Annotated[str, Field(min_length=1)]
+from environments.goalfile import Section, Value, Values, Word, Worded, fill, require
+
 Path = Annotated[str, Field(pattern=r"^/")]
-Name = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$")]
 RESERVED = frozenset({"port", "data"})
-
-
-class Section(BaseModel):
-    """A part of the file, without keys it does not know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Sql(Section):
@@ -134,15 +124,10 @@ class App(Section):
         return self
 
 
-class WebGoal(Section):
-    """One goal; ``values`` are chosen from by the seed, ``setup`` runs after the reset of each episode."""
+class WebGoal(Worded):
+    """One goal; ``setup`` runs after the reset of each episode."""
 
-    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
-    tier: Annotated[int, Field(ge=1, le=4)]
-    max_steps: Annotated[int, Field(ge=1)]
     path: Path
-    instruction: Word
-    values: dict[Name, Annotated[list[Value], Field(min_length=1)]] = {}
     setup: list[Hook] = []
     success: Check
 
@@ -154,11 +139,6 @@ class WebGoal(Section):
         require(self.path, self.values, "path")
         _check_hooks([*self.setup, self.success], self.values, "setup or success")
         return self
-
-    def choose(self, seed: int) -> dict[str, Value]:
-        """The values of an instance: each drawn by the goal's id and the seed."""
-        chooser = random.Random(f"{self.id}/{seed}")
-        return {name: chooser.choice(options) for name, options in self.values.items()}
 
 
 class WebFile(Section):
@@ -174,36 +154,12 @@ class WebFile(Section):
         return self
 
 
-def fill(template: Any, values: Values) -> Any:
-    """A text with its ``{name}``s replaced, also inside lists and mappings."""
-    if isinstance(template, str):
-        return template.format_map(values)
-    if isinstance(template, list):
-        return [fill(item, values) for item in template]
-    if isinstance(template, dict):
-        return {key: fill(item, values) for key, item in template.items()}
-    return template
-
-
 def fill_path(template: str, values: Values) -> str:
     """A path with its ``{name}``s replaced by percent-encoded values."""
-    return template.format_map({name: quote(str(value), safe="") for name, value in values.items()})
+    return str(fill(template, values, lambda value: quote(value, safe="")))
 
 
-def require(template: Any, known: Iterable[str], what: str) -> None:
-    """Raise ValueError unless each ``{name}`` in a text, or in the texts of a list or mapping, is known."""
-    if isinstance(template, dict | list):
-        for item in template.values() if isinstance(template, dict) else template:
-            require(item, known, what)
-    elif isinstance(template, str):
-        unknown = {name for _, name, _, _ in Formatter().parse(template) if name is not None} - set(known)
-        if unknown:
-            raise ValueError(
-                f"{what}: {{{min(unknown)}}} is not known; there is {', '.join(sorted(known)) or 'no value'}"
-            )
-
-
-def _check_hooks(hooks: Iterable[Section], values: Iterable[str], what: str) -> None:
+def _check_hooks(hooks: Iterable[Section], values: Collection[str], what: str) -> None:
     for hook in hooks:
         if isinstance(hook, Command):
             require(shlex.split(hook.command), {*values, *RESERVED}, what)

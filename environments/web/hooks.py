@@ -11,8 +11,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from environments.goalfile import Values, fill
 from environments.types import WorldError
-from environments.web.file import App, Command, Hook, Rest, RestCheck, Restore, Sql, SqlCheck, Values, fill, fill_path
+from environments.web.file import App, Command, Hook, Rest, RestCheck, Restore, Sql, SqlCheck, fill_path
 from environments.web.server import Server, ask
 
 TIMEOUT_S = 60

@@ -17,8 +17,9 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from environments.browser.cdp import last_words
+from environments.goalfile import fill
 from environments.types import WorldError
-from environments.web.file import App, fill
+from environments.web.file import App
 
 HOST = "app.localhost"  # what pages and the server see, whatever the port: it stands in links and cookies
 LOOK_EVERY_S, ANSWER_S = 0.05, 60

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from environments.registry import load_goals, load_web_file
+from environments.goalfile import check, fill, read
+from environments.registry import load_goals
 from environments.types import Goal, GoalError
-from environments.web.file import fill, fill_path
+from environments.web.file import WebFile, fill_path
 
 GOOD: dict[str, Any] = {
     "app": {"start": "serve --port {port} {data}", "data": "data", "database": "app.db", "viewport": [800, 600]},
@@ -43,7 +44,8 @@ def test_its_goals_are_ordinary_goals(tmp_path: Path) -> None:
 
 
 def test_the_seed_chooses_the_values(tmp_path: Path) -> None:
-    goal = load_web_file(_file(tmp_path)).goals[0]
+    path = _file(tmp_path)
+    goal = check(WebFile, path, read(path)).goals[0]
     chosen = [goal.choose(seed) for seed in range(200)]
     assert chosen == [goal.choose(seed) for seed in range(200)]
     assert {(values["item"], values["title"]) for values in chosen} == {
@@ -105,4 +107,4 @@ def test_a_list_of_goals_is_no_application(tmp_path: Path) -> None:
     path = tmp_path / "list.yaml"
     path.write_text("[]")
     with pytest.raises(GoalError, match="valid dictionary"):
-        load_web_file(path)
+        check(WebFile, path, read(path))
