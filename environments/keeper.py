@@ -1,15 +1,49 @@
-"""Runs a command and ends its whole process group when the command ends, or when standard input closes.
+"""Programs that end with the process that started them, however it dies.
 
-Standard input is a pipe from the process that wants the command, so the kernel closes it when that one dies, however
-it dies; and the group takes along what a shell or the command itself has started.
+Such a program runs under a keeper, which is this file run as a script. The keeper's standard input is a pipe from the
+process that wants the program, so the kernel closes it when that one dies; then, or when the program ends by itself,
+the keeper ends its whole process group, and with it what a shell or the program has started.
 """
+
+from __future__ import annotations
 
 import os
 import select
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-command = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
-select.select([sys.stdin, os.pidfd_open(command.pid)], [], [])
-os.killpg(0, signal.SIGKILL)
+_GRACE_S = 10  # from being told to end to being killed: time to write what is in memory and to free what is shared
+
+
+def start(
+    command: Sequence[str], log: Path, env: Mapping[str, str], folder: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a command, its output in ``log``. Closing the standard input of what is returned, its keeper, ends it."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [sys.executable, "-I", __file__, *command],
+            cwd=folder,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # a group of its own, for the keeper to end; and ctrl-C is not for it
+        )
+
+
+def _keep(command: Sequence[str]) -> None:
+    kept = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    ended = os.pidfd_open(kept.pid)
+    select.select([sys.stdin, ended], [], [])
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.killpg(0, signal.SIGTERM)
+    select.select([ended], [], [], _GRACE_S)
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    _keep(sys.argv[1:])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import select
 import signal
@@ -16,13 +15,12 @@ import urllib.request
 from dataclasses import dataclass
 from threading import Thread
 
+from environments import keeper
 from tasks.errors import WorkspaceError
 from tasks.files import WORK
 
 PREFECT_PORT, MLFLOW_PORT = 4200, 5000
 START_LIMIT_S, LOOK_EVERY_S = 120, 0.05
-_LIBC = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,31 +100,10 @@ def mlflow_server() -> Server:
 
 
 def _start(module: list[str], log: str, settings: dict[str, str]) -> subprocess.Popen[bytes]:
-    path = WORK / "logs" / f"{log}.log"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *module],
-            env={**os.environ, **settings},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # ctrl-C is ours to handle
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 (no thread of ours runs yet)
-        )
+    process = keeper.start([sys.executable, "-m", *module], WORK / "logs" / f"{log}.log", {**os.environ, **settings})
     # At exit, not before: Prefect sends the last logs and events when the interpreter ends its threads.
-    atexit.register(_stop, process)
+    atexit.register(process.communicate)
     return process
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    os.killpg(process.pid, signal.SIGTERM)
-    process.wait()
-
-
-def _die_with_parent() -> None:
-    """Have the kernel end this process when the one that started it dies, even by kill -9 (Linux)."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def die_with(pid: int) -> None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import environments
+from environments import keeper
 from models.engine import EngineError, Source
 from tasks.base import location
 from tasks.files import WORK, digest, write_whole
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 PYTHON = WORK / "vllm" / "bin" / "python"
 LOG = WORK / "logs" / "vllm.log"
-_KEEPER = Path(environments.__file__).with_name("keeper.py")
 START_LIMIT_S, LOOK_EVERY_S, REPORT_EVERY_S = 1800, 0.2, 10
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # those that vLLM has kernels for
 
@@ -83,18 +82,7 @@ def _server(source: Source, adapters: Sequence[Path], url: str) -> Iterator[str]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    LOG.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-I", str(_KEEPER), *_command(source, adapters, port)]
-    with LOG.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            env=_environment(),
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # a group of its own, for the keeper to end
-        )
-    with process:  # leaving closes its input, which ends it
+    with keeper.start(_command(source, adapters, port), LOG, _environment()) as process:  # leaving ends it
         _await(Server(f"http://127.0.0.1:{port}"), process)
         yield f"http://127.0.0.1:{port}"
 

@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
+from environments import keeper
 from environments.browser.cdp import last_words
 from environments.goalfile import fill
 from environments.types import WorldError
@@ -23,7 +23,6 @@ from environments.web.file import App
 
 HOST = "app.localhost"  # what pages and the server see, whatever the port: it stands in links and cookies
 LOOK_EVERY_S, ANSWER_S = 0.05, 60
-_KEEPER = Path(__file__).parents[1] / "keeper.py"
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")
 
 
@@ -73,16 +72,7 @@ class Server:
         shutil.rmtree(self.data, ignore_errors=True)
         self._copy_data()
         command = [fill(word, self.places) for word in shlex.split(self._app.start)]
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", str(_KEEPER), *command],
-                cwd=self.folder,
-                env=self.environment,
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # a group of its own, for the keeper to end
-            )
+        self._process = keeper.start(command, self._log, self.environment, self.folder)
         self._await_answer()
 
     def check(self) -> None:
@@ -122,7 +112,7 @@ class Server:
     def _stop(self) -> None:
         if self._process is None:
             return
-        with suppress(ProcessLookupError):  # it may have ended by itself
+        with suppress(ProcessLookupError):  # it may have ended by itself; its data go anyway: there is nothing to save
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
         self._process = None

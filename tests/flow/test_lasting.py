@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import psutil
+import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import State
 from prefect.exceptions import ObjectNotFound
@@ -37,9 +38,10 @@ def test_a_served_deployment_makes_a_round(workspace: Workspace) -> None:
     assert workspace.git("status", "--porcelain") == ""
 
 
-def test_both_user_interfaces_answer_and_end_together(used: Workspace) -> None:
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_both_user_interfaces_answer_and_end_with_the_command(used: Workspace, end: signal.Signals) -> None:
     own = Workspace(used.root, {key: value for key, value in used.env.items() if key != "PREFECT_API_URL"})
-    with _lasting(own, "ui") as showing:
+    with _lasting(own, "ui", end) as showing:
         assert showing.stdout is not None
         pages = dict(showing.stdout.readline().strip().split(": ", 1) for _ in range(2))
         assert list(pages) == ["MLflow", "Prefect"]
@@ -48,17 +50,21 @@ def test_both_user_interfaces_answer_and_end_together(used: Workspace) -> None:
                 assert answer.status == 200
                 assert b"<html" in answer.read().lower()
         family = psutil.Process(showing.pid).children(recursive=True)
-    assert not [process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+    _, alive = psutil.wait_procs(family, timeout=60)
+    assert len(family) >= 3
+    assert not alive
 
 
 @contextmanager
-def _lasting(workspace: Workspace, command: str) -> Iterator[subprocess.Popen[str]]:
-    """A command that lasts until it is interrupted."""
+def _lasting(
+    workspace: Workspace, command: str, end: signal.Signals = signal.SIGINT
+) -> Iterator[subprocess.Popen[str]]:
+    """A command that lasts until it gets a signal."""
     with workspace.start(command) as process:
         try:
             yield process
         finally:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(end)
             process.wait(60)
 
 

@@ -75,7 +75,7 @@ def _hang_in(stage: str, workspace: Workspace, **env: str) -> Iterator[subproces
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 400
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
