@@ -255,7 +255,7 @@ def main() -> None:
     params = load_params()
     pin(params.numerics)
     adapters = [STATE / "agent", STATE / "reward"]
-    with engines(params, adapters) as source, TemporaryDirectory(prefix="ratchet-search-") as scratch:
+    with engines("search", params, adapters) as source, TemporaryDirectory(prefix="ratchet-search-") as scratch:
         rates = scoring(params, source)
         found = searches(params, source, arguments.per_goal, Path(scratch))
     print(json.dumps(report(rates, found)))

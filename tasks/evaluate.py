@@ -55,7 +55,8 @@ def run(params: Params) -> None:
     }
     kept = scratch("evaluate")
     units = [(f"{name}-{goal}", (name, chosen)) for goal, chosen in instances.items() for name in MODELS]
-    with engines(params, [folder / role for folder in MODELS.values() for role in ("agent", "reward")]) as source:
+    adapters = [folder / role for folder in MODELS.values() for role in ("agent", "reward")]
+    with engines("evaluate", params, adapters) as source:
         crew = Crew(make_player, (number, source), params.numerics.threads)
         played = spread("evaluate agents", crew, units, kept, TRAJECTORIES, lambda unit: unit[1][0].goal.max_steps)
         episodes = list(played)

@@ -31,7 +31,7 @@ def run(params: Params) -> None:
         )
     instances = [Instance(goals[item["goal"]], item["seed"]) for item in plan["instances"]]
     units = [(instance.name.replace("/", "-"), instance) for instance in instances]
-    with engines(params, [STATE / "agent", STATE / "reward"]) as source:
+    with engines("explore", params, [STATE / "agent", STATE / "reward"]) as source:
         crew = Crew(make_worker, (params, plan["round"], source), params.numerics.threads)
         found = spread("explore", crew, units, scratch("explore"), TRAJECTORIES, lambda item: item.goal.max_steps)
 

@@ -23,7 +23,7 @@ def run(params: Params) -> None:
     """Score what is not scored yet. Writes ``data/round/scored``."""
     groups = groupby(read_trajectories(ROUND / "explored"), key=lambda trajectory: trajectory.episode.instance.name)
     units = [(name.replace("/", "-"), list(group)) for name, group in groups]
-    with engines(params, [STATE / "reward"]) as source:
+    with engines("score", params, [STATE / "reward"]) as source:
         crew = Crew(make_worker, (source,), params.numerics.threads)
         TRAJECTORIES.write(ROUND / "scored", spread("score", crew, units, scratch("score"), TRAJECTORIES))
 

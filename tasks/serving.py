@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from models.vllm import Server
 
 PYTHON = WORK / "vllm" / "bin" / "python"
-LOG = WORK / "logs" / "vllm.log"
 START_LIMIT_S, LOOK_EVERY_S, REPORT_EVERY_S = 1800, 0.2, 10
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # those that vLLM has kernels for
 
 
 @contextmanager
-def engines(params: Params, adapters: Sequence[Path]) -> Iterator[Source]:
-    """The source of the engines of ``adapters``; a server of our own ends with the context or this process.
+def engines(stage: str, params: Params, adapters: Sequence[Path]) -> Iterator[Source]:
+    """The source of the engines of ``adapters`` for a stage; a server of our own ends with the context or this process.
 
     On a server each adapter gets a name that was never used before: what the server keeps under a name (weights,
     cached prompts) is never taken for those of another checkpoint that lay in the same folder.
@@ -47,8 +46,13 @@ def engines(params: Params, adapters: Sequence[Path]) -> Iterator[Source]:
     if params.engine.kind == "torch":
         yield source
         return
-    with _server(source, adapters, params.engine.url) as url, _named(Server(url), adapters) as names:
+    with _server(stage, source, adapters, params.engine.url) as url, _named(Server(url), adapters) as names:
         yield replace(source, url=url, names=names)
+
+
+def log_of(stage: str) -> Path:
+    """Where the server of a stage writes its log."""
+    return WORK / "logs" / f"vllm-{stage}.log"
 
 
 @contextmanager
@@ -66,7 +70,7 @@ def _named(server: Server, adapters: Sequence[Path]) -> Iterator[dict[str, str]]
 
 
 @contextmanager
-def _server(source: Source, adapters: Sequence[Path], url: str) -> Iterator[str]:
+def _server(stage: str, source: Source, adapters: Sequence[Path], url: str) -> Iterator[str]:
     """The address of the server at ``url``, or of one of our own where that is empty."""
     from models.vllm import Server
 
@@ -82,8 +86,8 @@ def _server(source: Source, adapters: Sequence[Path], url: str) -> Iterator[str]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with keeper.start(_command(source, adapters, port), LOG, _environment()) as process:  # leaving ends it
-        _await(Server(f"http://127.0.0.1:{port}"), process)
+    with keeper.start(_command(source, adapters, port), log_of(stage), _environment()) as process:  # leaving ends it
+        _await(Server(f"http://127.0.0.1:{port}"), process, log_of(stage))
         yield f"http://127.0.0.1:{port}"
 
 
@@ -125,13 +129,13 @@ def _servable(base: str, dtype: str) -> str:
     return str(copy)
 
 
-def _await(server: Server, process: subprocess.Popen[bytes]) -> None:
+def _await(server: Server, process: subprocess.Popen[bytes], its_log: Path) -> None:
     """Wait until the server answers, and say so now and then."""
     began = reported = time.monotonic()
-    _say(f"vllm: starting the server; its log is {LOG}")
+    _say(f"vllm: starting the server; its log is {its_log}")
     while not server.answers():
         if process.poll() is not None or time.monotonic() - began > START_LIMIT_S:
-            raise EngineError(f"the vLLM server did not start; {LOG} says why")
+            raise EngineError(f"the vLLM server did not start; {its_log} says why")
         if time.monotonic() - reported > REPORT_EVERY_S:
             reported = time.monotonic()
             _say(f"vllm: still starting, {reported - began:.0f} s")

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
+from checkout import CHECKOUT, Checkout, small_clone
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
-CHECKOUT = Path(__file__).parents[2]
 SMALL = {
     "demonstrate": {"per_goal": 2},
     "warm_agent": {"updates": 12, "batch_rows": 4, "learning_rate": 1e-3},
@@ -30,77 +24,17 @@ SMALL = {
     "evaluate": {"per_goal": 2, "pairs_per_goal": 1},
     "validate": {"min_positive": 0.05, "max_positive": 0.95},
 }
-GOALS = ("click-button", "click-option")
-
-
-class Checkout:
-    """A clone with small params, and the commands a person would give in it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def run(self, *command: str, check: bool = True) -> str:
-        with self.start(*command) as process:
-            output, _ = process.communicate()
-        assert not check or process.returncode == 0, output
-        return output
-
-    def start(self, *command: str) -> subprocess.Popen[str]:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        env = {
-            **os.environ,
-            "PATH": path,
-            "PYTHONPATH": str(self.root),
-            "GIT_AUTHOR_NAME": "t",
-            "GIT_AUTHOR_EMAIL": "t@t",
-        }
-        return subprocess.Popen(
-            command,
-            cwd=self.root,
-            env=env | {"GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@t"},
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def json(self, path: str) -> dict[str, object]:
-        return json.loads((self.root / path).read_text())
-
-    def copy(self, to: Path) -> Checkout:
-        shutil.copytree(self.root, to, symlinks=True)
-        return Checkout(to)
-
-    def kill_when(self, ready: Callable[[], bool]) -> None:
-        """Start a round and kill -9 its whole process group as soon as ``ready``."""
-        with self.start("ratchet", "round") as process:
-            while not ready() and process.poll() is None:
-                time.sleep(0.05)
-            assert process.poll() is None, process.communicate()[0]
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-def _shrink(root: Path) -> None:
-    params = yaml.safe_load((root / "params.yaml").read_text())
-    for section, values in SMALL.items():
-        params[section] |= values
-    (root / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
-    goals = yaml.safe_load((root / "data/goals/starter.yaml").read_text())
-    (root / "data/goals/starter.yaml").write_text(yaml.safe_dump([goal for goal in goals if goal["id"] in GOALS]))
+STARTER = yaml.safe_load((CHECKOUT / "data/goals/starter.yaml").read_text())
+GOALS = [goal for goal in STARTER if goal["id"] in ("click-button", "click-option")]
 
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A workspace after its first round."""
-    root = tmp_path_factory.mktemp("rounds") / "first"
-    subprocess.run(["git", "clone", "-q", str(CHECKOUT), str(root)], check=True)
+    checkout = small_clone(tmp_path_factory.mktemp("rounds") / "first", SMALL, GOALS)
     downloads = CHECKOUT / ".ratchet/downloads"
     if downloads.exists():
-        shutil.copytree(downloads, root / ".ratchet/downloads")
-    _shrink(root)
-    checkout = Checkout(root)
-    checkout.run("git", "commit", "-qam", "Make it small")
+        shutil.copytree(downloads, checkout.root / ".ratchet/downloads")
     checkout.run("ratchet", "round")
     return checkout
 

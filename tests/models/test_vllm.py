@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
-from tiny import build_tiny_base, contexts
+from tiny import SERVABLE, build_tiny_base, contexts
 
 from environments.registry import load_goals, open_world
 from environments.types import Instance
@@ -41,8 +41,6 @@ pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]
 
 CHECKOUT = Path(__file__).parents[2]
 TOLERANCE = 1e-4  # of a score in 0..1; both engines add up float32 numbers, each in an order of its own
-HEADS = 4
-WIDTH = 32 * HEADS  # vLLM's attention on CPU has no heads narrower than 32
 ACTIONS = [["wait", "complete", 'type "a longer one"'], ["complete"], ["scroll up", "wait"]]
 AGENT, REWARD = STATE / "agent", STATE / "reward"
 
@@ -67,7 +65,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, instances: list[Instance
     root = tmp_path_factory.mktemp("workspace")
     (root / ".ratchet").mkdir()
     (root / ".ratchet/vllm").symlink_to(CHECKOUT / ".ratchet/vllm")
-    build_tiny_base(root / SEED / "base", WIDTH)
+    build_tiny_base(root / SEED / "base", SERVABLE)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         save_adapter(_taught(instances, root / "scratch"), AGENT)
@@ -77,7 +75,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, instances: list[Instance
 
 @pytest.fixture(scope="module")
 def source(workspace: Path, params: Params) -> Iterator[Source]:
-    with engines(params, [AGENT, REWARD]) as found:
+    with engines("test", params, [AGENT, REWARD]) as found:
         yield found
 
 
@@ -202,7 +200,7 @@ def test_the_server_ends_with_its_stage(workspace: Path, params: Params) -> None
         "from tasks.params import Params\n"
         "from tasks.serving import engines\n"
         f"params = Params.model_validate_json({params.model_dump_json(by_alias=True)!r})\n"
-        f"with engines(params, [Path({str(REWARD)!r})]) as source:\n"
+        f"with engines('test', params, [Path({str(REWARD)!r})]) as source:\n"
         "    print(source.url, *source.names.values(), flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -224,5 +222,8 @@ def test_the_server_ends_with_its_stage(workspace: Path, params: Params) -> None
 
 def test_no_server_at_the_named_address_is_refused(workspace: Path, params: Params) -> None:
     nowhere = params.model_copy(update={"engine": EngineParams(kind="vllm", url="http://127.0.0.1:1")})
-    with pytest.raises(EngineError, match=r"engine.url = 'http://127.0.0.1:1': no vLLM server"), engines(nowhere, []):
+    with (
+        pytest.raises(EngineError, match=r"engine.url = 'http://127.0.0.1:1': no vLLM server"),
+        engines("test", nowhere, []),
+    ):
         pass

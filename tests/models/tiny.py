@@ -29,6 +29,10 @@ IDEFICS3 = ["<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utt
 QWEN = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
 
 
+HEADS = 4
+SERVABLE = 32 * HEADS  # a width: vLLM's attention on CPU has no heads narrower than 32
+
+
 def _tokenizer(special: list[str]) -> PreTrainedTokenizerFast:
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE({letter: place for place, letter in enumerate(alphabet)}, []))
@@ -46,7 +50,7 @@ def build_tiny_base(folder: Path, width: int = 32) -> Path:
         "hidden_size": width,
         "intermediate_size": 48,
         "num_hidden_layers": 3,
-        "num_attention_heads": 4,
+        "num_attention_heads": HEADS,
         "num_key_value_heads": 2,
         "vocab_size": len(fast),
         "initializer_range": 0.2,  # or an adapter could not make any answer likely
