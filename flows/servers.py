@@ -93,7 +93,7 @@ def mlflow_server() -> Server:
         return Server(store, f"{store}/health")
     port = _free_port(MLFLOW_PORT)
     command = ["mlflow", "server", "--backend-store-uri", store, "--host", "127.0.0.1", "--port", str(port)]
-    # One process to serve one person; its job runner would outlive it.
+    # One process to serve one person.
     settings = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
     address = f"http://127.0.0.1:{port}"
     return Server(address, f"{address}/health", _start([*command, "--workers", "1"], "mlflow", settings))

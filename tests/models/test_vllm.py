@@ -193,7 +193,7 @@ def test_greedy_episodes_are_the_same(source: Source, instances: list[Instance])
 
 
 def test_the_server_ends_with_its_stage(workspace: Path, params: Params) -> None:
-    """After kill -9 of the stage nothing of it is left, and who still asks gets one clear error."""
+    """After kill -9 of the stage no process and no shared memory is left, and who still asks gets one clear error."""
     program = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -212,10 +212,16 @@ def test_the_server_ends_with_its_stage(workspace: Path, params: Params) -> None
         own = Source(str(SEED / "base"), "float32", 5, url, {str(REWARD): name}).engine(REWARD)
         assert_same_scores(own, in_process(REWARD))
         started = psutil.Process(stage.pid).children(recursive=True)
+        shared = {
+            Path(region.path) for process in started for region in process.memory_maps() if "/shm/" in region.path
+        }
+        shared = {path for path in shared if path.exists()}
         stage.send_signal(signal.SIGKILL)
     _, alive = psutil.wait_procs(started, timeout=60)
     assert len(started) >= 3
     assert not alive
+    assert shared
+    assert not [path for path in shared if path.exists()]
     with pytest.raises(EngineError, match=rf"^{url}: the vLLM server does not answer"):
         own.score(contexts(), ACTIONS)
 
