@@ -12,10 +12,12 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_GRACE_S = 10  # from being told to end to being killed: time to write what is in memory and to free what is shared
+_GRACE_S = 30  # from being told to end to being killed: time to write what is in memory and to free what is shared
+_LOOK_EVERY_S = 0.05
 
 
 def start(
@@ -41,8 +43,23 @@ def _keep(command: Sequence[str]) -> None:
     select.select([sys.stdin, ended], [], [])
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.killpg(0, signal.SIGTERM)
-    select.select([ended], [], [], _GRACE_S)
+    deadline = time.monotonic() + _GRACE_S
+    while (kept.poll() is None or not _alone()) and time.monotonic() < deadline:
+        time.sleep(_LOOK_EVERY_S)
     os.killpg(0, signal.SIGKILL)
+
+
+def _alone() -> bool:
+    """Whether this is the last process of its group. Python's own helpers, which free shared memory, end last."""
+    others = {int(name) for name in os.listdir("/proc") if name.isdigit()} - {os.getpid()}
+    return not any(_group(pid) == os.getpgrp() for pid in others)
+
+
+def _group(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
 
 
 if __name__ == "__main__":

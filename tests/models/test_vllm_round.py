@@ -20,7 +20,7 @@ SMALL = {
     "warm_agent": {"updates": 200, "batch_rows": 4, "learning_rate": 0.01},  # so that it has something to propose
     "warm_reward": {"updates": 4},
     "propose": {"per_goal": 3},
-    "explore": {"candidates": 8},
+    "explore": {"method": "best_of_n", "paths": 8},  # their steps are left to the stage score
     "filter": {"accept": 0.0},
     "train_reward": {"updates": 2},
     "train_agent": {"updates": 2},

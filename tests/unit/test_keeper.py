@@ -13,12 +13,10 @@ import pytest
 
 from environments import keeper
 
-# It saves when it is told to end; what it has started would never end.
+# It takes the time to save when it is told to end, and so does what it has started, which outlives it.
 PROGRAM = """
-trap "" TERM
-sleep 1000 &
 trap "echo saved; exit" TERM
-echo ready >"$1"
+(trap "sleep 0.3; echo freed; exit" TERM; echo ready >"$1"; while :; do sleep 0.1; done) &
 wait
 """
 
@@ -36,15 +34,15 @@ def _family(parent: int, ready: Path) -> list[psutil.Process]:
 
 def _assert_gone(family: list[psutil.Process], log: Path) -> None:
     _, alive = psutil.wait_procs(family, timeout=60)
+    assert len(family) >= 2
     assert not alive
-    assert log.read_text() == "saved\n"
+    assert {"freed", "saved"} <= set(log.read_text().split())
 
 
 def test_it_ends_when_its_input_is_closed(command: list[str], tmp_path: Path) -> None:
     log = tmp_path / "logs" / "log.txt"
     with keeper.start(command, log, os.environ) as kept:
         family = _family(kept.pid, tmp_path / "ready")
-    assert [process.name() for process in family] == ["sh", "sleep"]
     _assert_gone(family, log)
 
 
@@ -57,5 +55,4 @@ def test_it_ends_when_who_started_it_is_killed(command: list[str], tmp_path: Pat
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as starter:
         family = _family(starter.pid, tmp_path / "ready")
         starter.send_signal(signal.SIGKILL)
-    assert len(family) == 3
     _assert_gone(family, log)
