@@ -27,8 +27,6 @@ from models.prompts import Context
 
 IDEFICS3 = ["<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>"]
 QWEN = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
-
-
 HEADS = 4
 SERVABLE = 32 * HEADS  # a width: vLLM's attention on CPU has no heads narrower than 32
 
