@@ -153,15 +153,7 @@ def drop_down(draft: Draft) -> str:
 
 def open_list(draft: Draft) -> str:
     """A list of options that lies open, with one of them chosen."""
-    count = draft.chooser.randint(2, 6)
-    chosen = draft.chooser.randrange(-1, count)
-    rows = []
-    for place in range(count):
-        text = draft.words.label(3)
-        mark = draft.note("option", text, on=place == chosen)
-        state = 'class="chosen" aria-selected="true"' if place == chosen else ""
-        rows.append(f'<div role="option" {mark} {state}>{escape(text)}</div>')
-    return f'<div class="open">{"".join(rows)}</div>'
+    return f'<div class="open">{_choices(draft, "option", "div", draft.chooser.randint(2, 6), 3)}</div>'
 
 
 def table(draft: Draft) -> str:
@@ -178,15 +170,17 @@ def table(draft: Draft) -> str:
 
 def tabs(draft: Draft) -> str:
     """Tabs, one of them chosen."""
-    count = draft.chooser.randint(2, 4)
-    chosen = draft.chooser.randrange(count)
-    found = []
+    return f'<div class="tabs">{_choices(draft, "tab", "span", draft.chooser.randint(2, 4), 1)}</div>'
+
+
+def _choices(draft: Draft, role: str, tag: str, count: int, longest: int) -> str:
+    chosen, found = draft.chooser.randrange(count), ""
     for place in range(count):
-        text = draft.words.label(1)
-        mark = draft.note("tab", text, on=place == chosen)
+        text = draft.words.label(longest)
+        mark = draft.note(role, text, on=place == chosen)
         state = 'class="chosen" aria-selected="true"' if place == chosen else ""
-        found.append(f'<span role="tab" {mark} {state}>{escape(text)}</span>')
-    return f'<div class="tabs">{"".join(found)}</div>'
+        found += f'<{tag} role="{role}" {mark} {state}>{escape(text)}</{tag}>'
+    return found
 
 
 def patches(draft: Draft) -> str:

@@ -140,20 +140,10 @@ def act_out(studio: Studio, exercise: Exercise) -> list[Step] | None:
 def _action(move: Move, shot: Shot) -> Action | None:
     if move.text:
         return Action(Kind.TYPE, text=move.text)
-    target = _option(move.option, shot) if move.option else _listed(move.mark, shot)
+    target = _option(move.option, shot) if move.option else shot.element(move.mark)
     return None if target is None else Action.click(target)
 
 
 def _option(text: str, shot: Shot) -> Element | None:
     found = [one for one in shot.observation.elements if one.kind == "option" and one.text == text]
     return found[0] if found else None
-
-
-def _listed(mark: str, shot: Shot) -> Element | None:
-    """The listed element on which the centre of a marked thing lies; the smallest of several."""
-    if mark not in shot.boxes:
-        return None
-    left, top, width, height = shot.boxes[mark]
-    point = int(left + width / 2), int(top + height / 2)
-    here = [element for element in shot.observation.elements if element.contains(point)]
-    return min(here, key=lambda element: element.box[2] * element.box[3], default=None)

@@ -27,6 +27,18 @@ class Shot:
     texts: tuple[tuple[str, tuple[Centre | None, ...]], ...]
     boxes: dict[str, tuple[float, float, float, float]]
 
+    def point(self, mark: str) -> tuple[int, int]:
+        """The centre of a thing that is seen."""
+        left, top, width, height = self.boxes[mark]
+        return int(left + width / 2), int(top + height / 2)
+
+    def element(self, mark: str) -> Element | None:
+        """The smallest listed element that a thing's centre lies on; None where there is none, or it is not seen."""
+        if mark not in self.boxes:
+            return None
+        here = [element for element in self.observation.elements if element.contains(self.point(mark))]
+        return min(here, key=lambda element: element.box[2] * element.box[3], default=None)
+
 
 class Studio:
     """A browser that draws one page after the other.

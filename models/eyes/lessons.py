@@ -49,16 +49,6 @@ class Scene:
         """The visible things of these sorts, or of all."""
         return [thing for thing in self.page.things if thing.mark in self.shot.boxes and thing.sort in (sorts or _ALL)]
 
-    def point(self, thing: Thing) -> tuple[int, int]:
-        """The centre of a visible thing, in CSS pixels."""
-        left, top, width, height = self.shot.boxes[thing.mark]
-        return int(left + width / 2), int(top + height / 2)
-
-    def element(self, thing: Thing) -> Element | None:
-        """The listed element that a thing is."""
-        here = [element for element in self.elements if element.contains(self.point(thing))]
-        return min(here, key=lambda element: element.box[2] * element.box[3], default=None)
-
     def ask(self, kind: str, instruction: str, answer: str, listed: bool) -> Lesson:
         """A lesson about this screen, with or without its element list."""
         observation = self.shot.observation if listed else Observation(self.shot.observation.screenshot, ())
@@ -76,7 +66,7 @@ def reading(scene: Scene) -> Iterator[Lesson]:
     """What stands at a point (optical character recognition)."""
     written = [thing for thing in scene.seen() if thing.text and thing.sort not in ("password", "figure")]
     for thing in scene.some(written, 2):
-        x, y = scene.point(thing)
+        x, y = scene.shot.point(thing.mark)
         asked = scene.chooser.choice(("Read what is at {},{}.", "What does {},{} say?", "Tell the text at {},{}."))
         yield scene.ask("reading", asked.format(x, y), thing.text, listed=False)
 
@@ -84,7 +74,7 @@ def reading(scene: Scene) -> Iterator[Lesson]:
 def grounding(scene: Scene) -> Iterator[Lesson]:
     """Press what a phrase names."""
     for thing in scene.some(scene.seen(*_PRESSABLE), 2):
-        element = scene.element(thing)
+        element = scene.shot.element(thing.mark)
         if element is not None and element.text:
             named = scene.chooser.choice(_NAMED).format(thing.text, sort=thing.sort)
             asked = scene.chooser.choice(_PRESS).format(named)
@@ -95,7 +85,7 @@ def fields(scene: Scene) -> Iterator[Lesson]:
     """Put the cursor into a field, by its label or its number."""
     boxes = scene.seen("textbox", "password")
     for thing in scene.some(boxes, 1):
-        element = scene.element(thing)
+        element = scene.shot.element(thing.mark)
         if element is not None:
             number = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")[boxes.index(thing) % 7]
             by_label = ('Put the cursor behind "{}".', "Go to the {} field.", 'Start writing at "{}".')
@@ -113,7 +103,7 @@ def listing(scene: Scene) -> Iterator[Lesson]:
 def colour(scene: Scene) -> Iterator[Lesson]:
     """The colour at a point, and the box or figure of a colour."""
     for thing in scene.some(scene.seen("box", "figure"), 1):
-        x, y = scene.point(thing)
+        x, y = scene.shot.point(thing.mark)
         asked = scene.chooser.choice(("Which colour is at {},{}?", "Name the color at {},{}."))
         yield scene.ask("colour", asked.format(x, y), thing.colour, listed=scene.chooser.random() < 0.5)
     yield from _alone(scene, "colour", "box", lambda thing: f"{thing.colour} box")
@@ -122,7 +112,7 @@ def colour(scene: Scene) -> Iterator[Lesson]:
 def shape(scene: Scene) -> Iterator[Lesson]:
     """The shape at a point, and the figure or icon of a description."""
     for thing in scene.some(scene.seen("figure", "icon"), 1):
-        x, y = scene.point(thing)
+        x, y = scene.shot.point(thing.mark)
         asked = scene.chooser.choice(("Which shape is at {},{}?", "What is drawn at {},{}?"))
         yield scene.ask("shape", asked.format(x, y), thing.shape, listed=False)
     yield from _alone(scene, "shape", "icon", lambda thing: f"{thing.shape} icon")
@@ -136,7 +126,7 @@ def _alone(scene: Scene, kind: str, sort: str, describe: Callable[[Thing], str])
     descriptions = [describe(thing) for thing in things]
     fitting = [thing for thing, told in zip(things, descriptions, strict=True) if descriptions.count(told) == 1]
     for thing in scene.some(fitting, 1):
-        element = scene.element(thing)
+        element = scene.shot.element(thing.mark)
         if element is not None:
             listed = scene.chooser.random() < 0.6
             shown = element if listed else replace(element, text="")  # what it is called can only be read in the list
