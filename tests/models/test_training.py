@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
 from tiny import contexts, journey
+from torch import Tensor
 
 from models.inference import TorchEngine
 from models.network import Network, load_base, save_adapter, with_adapter, with_new_adapter
 from models.packing import Sample, imitation
-from models.training import Schedule, _batches, train
+from models.training import Descent, Schedule, _batches, train
 
 SCHEDULE = Schedule(updates=20, batch_rows=2, learning_rate=0.02, seed=7)
 
@@ -25,6 +28,64 @@ def answers(network: Network) -> list[Sample]:
 
 class Killed(Exception):
     pass
+
+
+def silent(done: int, value: float) -> None:
+    pass
+
+
+def test_each_optimizer_goes_at_its_own_rate_up_a_line_and_down_a_cosine(tmp_path: Path) -> None:
+    """Plain descent at slope 1/2: each step is half the rate. Warm-up of 2, floor 1/5, by hand."""
+    weights = {"fast": torch.zeros((), requires_grad=True), "slow": torch.zeros((), requires_grad=True)}
+    optimizers = [torch.optim.SGD([weights["fast"]], lr=1.0), torch.optim.SGD([weights["slow"]], lr=0.1)]
+    seen: list[tuple[float, float]] = []
+
+    def slope(update: int) -> Tensor:
+        seen.append((weights["fast"].item(), weights["slow"].item()))
+        return (weights["fast"] + weights["slow"]) / 2
+
+    losses = Descent(weights, optimizers, 6, 2, 0.2).run(slope, tmp_path, silent)
+    seen.append((weights["fast"].item(), weights["slow"].item()))
+    steps = [(2 * (a - c), 2 * (b - d)) for (a, b), (c, d) in pairwise(seen)]
+    rates = [0.5, 1.0, 1.0, 0.2 + 0.4 * (1 + 0.5**0.5), 0.6, 0.2 + 0.4 * (1 - 0.5**0.5)]
+    assert steps == [(pytest.approx(rate, rel=1e-5), pytest.approx(rate / 10, rel=1e-5)) for rate in rates]
+    assert losses == [pytest.approx((a + b) / 2, rel=1e-6) for a, b in seen[:-1]]
+
+
+def test_a_steep_slope_is_clipped_over_all_weights(tmp_path: Path) -> None:
+    """Gradient (3, 4), of norm 5, becomes (0.6, 0.8)."""
+    weights = {name: torch.zeros((), requires_grad=True) for name in "ab"}
+    optimizers = [torch.optim.SGD([weight], lr=1.0) for weight in weights.values()]
+    Descent(weights, optimizers, 1, 1, 0.0).run(lambda update: 3 * weights["a"] + 4 * weights["b"], tmp_path, silent)
+    assert [weight.item() for weight in weights.values()] == [pytest.approx(-0.6), pytest.approx(-0.8)]
+
+
+def test_a_loss_that_is_not_finite_ends_the_training(tmp_path: Path) -> None:
+    weight = torch.zeros((), requires_grad=True)
+    descent = Descent({"a": weight}, [torch.optim.SGD([weight], lr=1.0)], 9, 1, 0.0)
+    with pytest.raises(FloatingPointError, match="the loss of update 3 is inf; lower the learning rate"):
+        descent.run(lambda update: weight + (math.inf if update == 2 else 0.0), tmp_path, silent)
+
+
+@pytest.mark.parametrize("stop", [3, 7])
+def test_a_killed_descent_of_two_optimizers_ends_with_the_same_bytes(tmp_path: Path, stop: int) -> None:
+    def descend(folder: Path, end: int) -> tuple[list[float], list[bytes]]:
+        def report(done: int, value: float) -> None:
+            if done == end:
+                raise Killed
+
+        drawn = torch.Generator().manual_seed(0)
+        weights = {name: torch.randn(4, 4, generator=drawn, requires_grad=True) for name in "ab"}
+        optimizers = [torch.optim.Muon([weights["a"]], lr=0.1), torch.optim.AdamW([weights["b"]], lr=0.1)]
+        descent = Descent(weights, optimizers, 9, 2, 0.1, save_every=2)
+        inputs = torch.randn(9, 4, 4, generator=drawn)
+        losses = descent.run(lambda at: (inputs[at] @ weights["a"] @ weights["b"]).square().mean(), folder, report)
+        return losses, [weight.detach().numpy().tobytes() for weight in weights.values()]
+
+    whole = descend(tmp_path / "a", 0)
+    with pytest.raises(Killed):
+        descend(tmp_path / "b", stop)
+    assert descend(tmp_path / "b", 0) == whole
 
 
 def test_loss_falls_and_the_answers_are_learnt(base: Path, tmp_path: Path) -> None:
