@@ -74,6 +74,7 @@ class Source:
 
             return VllmEngine(Server(self.url), self.names[str(adapter)], load_reader(self.base, self.screenshots))
         from models.inference import TorchEngine
-        from models.network import load_base, with_adapter
+        from models.network import load_base
+        from models.tuning import with_tuned
 
-        return TorchEngine(with_adapter(load_base(self.base, self.dtype, self.screenshots), adapter))
+        return TorchEngine(with_tuned(load_base(self.base, self.dtype, self.screenshots), adapter))

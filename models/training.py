@@ -16,6 +16,7 @@ from models.checkpoint import resume, save
 from models.network import Network
 from models.packing import Sample, loss
 from models.prompts import opening
+from models.tuning import trained
 
 SAVE_EVERY = 8  # updates between two checkpoints
 _WARM_UP, _FLOOR = 0.1, 0.05  # shares of the updates and of the peak rate
@@ -108,13 +109,18 @@ def train(
     """
     if not samples:
         raise ValueError("there are no rows to train on")
-    weights = {name: weight for name, weight in network.model.named_parameters() if weight.requires_grad}
+    weights = trained(network)
     optimizer = AdamW(weights.values(), lr=schedule.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     warm_up = max(1, round(_WARM_UP * schedule.updates))
     batches = _batches(samples, network.screenshots, schedule)
+
+    def loss_of(update: int) -> Tensor:
+        with network.autocast():
+            return loss(network, batches[update])
+
     network.model.train()
     descent = Descent(weights, [optimizer], schedule.updates, warm_up, _FLOOR)
-    history = descent.run(lambda update: loss(network, batches[update]), scratch, report)
+    history = descent.run(loss_of, scratch, report)
     network.model.eval()
     return history
 

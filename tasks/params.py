@@ -55,9 +55,13 @@ class Prompt(Section):
     screenshots: int = Field(ge=0, le=16)
 
 
-class Adapter(Section):
-    """LoRA (Hu et al. 2021): ``alpha / rank`` scales the update; ``skip_layers`` lower layers stay frozen."""
+class Tune(Section):
+    """What is trained of the language model above ``skip_layers`` lower layers (:class:`models.tuning.Tuning`).
 
+    ``rank`` and ``alpha`` are those of ``lora``; ``full`` has none.
+    """
+
+    method: Literal["lora", "full"]
     rank: int = Field(ge=1, le=512)
     alpha: int = Field(ge=1, le=1024)
     skip_layers: int = Field(ge=0)
@@ -160,7 +164,7 @@ class Params(Section):
     engine: Engine
     base: Base
     prompt: Prompt
-    adapter: Adapter
+    tune: Tune
     demonstrate: Demonstrate
     warm_agent: Train
     warm_reward: Train
@@ -173,6 +177,12 @@ class Params(Section):
     validation: Validate = Field(alias="validate")
     evaluate: Evaluate
     decide: Decide
+
+    @model_validator(mode="after")
+    def _lora_on_vllm(self) -> Params:
+        if self.engine.kind == "vllm" and self.tune.method != "lora":
+            raise ValueError(f"engine.kind vllm runs LoRA alone, but tune.method is {self.tune.method}")
+        return self
 
 
 def load_params(path: Path = PARAMS) -> Params:

@@ -22,11 +22,12 @@ from environments.registry import load_goals, open_world
 from environments.types import Instance
 from models.engine import Engine, EngineError, Source
 from models.inference import TorchEngine
-from models.network import Network, load_base, save_adapter, with_adapter, with_new_adapter
+from models.network import Network, load_base
 from models.packing import imitation
 from models.prompts import context_at
 from models.roles import Agent, RewardModel
 from models.training import Schedule, train
+from models.tuning import Tuning, save_tuned, tunable, with_tuned
 from models.vllm import Server, VllmEngine
 from tasks.demonstrate import demonstrate
 from tasks.explore import explore
@@ -68,8 +69,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, instances: list[Instance
     build_tiny_base(root / SEED / "base", SERVABLE)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        save_adapter(_taught(instances, root / "scratch"), AGENT)
-        save_adapter(_random(seed=2), REWARD)
+        save_tuned(_taught(instances, root / "scratch"), AGENT)
+        save_tuned(_random(seed=2), REWARD)
         yield root
 
 
@@ -84,7 +85,7 @@ def _base() -> Network:
 
 
 def _random(seed: int) -> Network:
-    network = with_new_adapter(_base(), rank=4, alpha=8, skip_layers=1, seed=seed)
+    network = tunable(_base(), Tuning("lora", rank=4, alpha=8, skip_layers=1), seed)
     for name, weight in network.model.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(weight, std=0.1)
@@ -93,7 +94,7 @@ def _random(seed: int) -> Network:
 
 def _taught(instances: list[Instance], scratch: Path) -> Network:
     """An agent that has seen the oracle do these instances, so that it has something to propose."""
-    network, samples = with_new_adapter(_base(), rank=16, alpha=32, skip_layers=0, seed=0), []
+    network, samples = tunable(_base(), Tuning("lora", rank=16, alpha=32, skip_layers=0), 0), []
     with closing(open_world(instances[0].goal.world)) as world:
         for instance in instances:
             episode = demonstrate(world, instance)
@@ -105,7 +106,7 @@ def _taught(instances: list[Instance], scratch: Path) -> Network:
 
 
 def in_process(adapter: Path) -> TorchEngine:
-    return TorchEngine(with_adapter(_base(), adapter))
+    return TorchEngine(with_tuned(_base(), adapter))
 
 
 def assert_same_scores(first: Engine, second: Engine) -> None:
@@ -131,7 +132,7 @@ def test_no_candidates_have_no_scores(source: Source) -> None:
 
 def test_samples_follow_the_seed_and_the_softmax(source: Source) -> None:
     """First letters of 640 answers against the in-process probabilities: every letter within 5 sigma."""
-    engine, network = source.engine(REWARD), with_adapter(_base(), REWARD)
+    engine, network = source.engine(REWARD), with_tuned(_base(), REWARD)
     context, temperature = contexts()[1], 0.7
     draws = [engine.sample([context, context], 64, temperature, seed) for seed in "aabcdf"]
     assert draws[0] == draws[1] != draws[2]
@@ -152,7 +153,7 @@ def test_a_new_checkpoint_in_the_same_folder_reaches_the_running_server(source: 
     """What a promotion does between two rounds; what is loaded stays what it was."""
     before = source.engine(REWARD).score(contexts(), ACTIONS)
     shutil.copytree(REWARD, tmp_path / "old")
-    save_adapter(_random(seed=3), REWARD)
+    save_tuned(_random(seed=3), REWARD)
     with _named(Server(source.url), [REWARD]) as names:
         promoted = replace(source, names=names).engine(REWARD)
         assert_same_scores(promoted, in_process(REWARD))

@@ -15,7 +15,7 @@ from tasks.files import digest
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(2400)]
 SMALL = {
     "engine": {"kind": "vllm"},
-    "adapter": {"skip_layers": 0},
+    "tune": {"skip_layers": 0},
     "demonstrate": {"per_goal": 16},
     "warm_agent": {"updates": 200, "batch_rows": 4, "learning_rate": 0.01},  # so that it has something to propose
     "warm_reward": {"updates": 4},
