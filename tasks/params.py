@@ -44,9 +44,10 @@ class Engine(Section):
 
 
 class Base(Section):
-    """``embedded`` (built from a PyPI package), a directory, or a name on the model hub."""
+    """Of each model: ``embedded`` (built from a PyPI package), a directory, or a name on the model hub."""
 
-    model: str = Field(min_length=1)
+    agent: str = Field(min_length=1)
+    reward: str = Field(min_length=1)
 
 
 class Prompt(Section):
@@ -182,6 +183,15 @@ class Params(Section):
     def _lora_on_vllm(self) -> Params:
         if self.engine.kind == "vllm" and self.tune.method != "lora":
             raise ValueError(f"engine.kind vllm runs LoRA alone, but tune.method is {self.tune.method}")
+        return self
+
+    @model_validator(mode="after")
+    def _one_base_on_a_server(self) -> Params:
+        if self.engine.url and self.base.agent != self.base.reward:
+            raise ValueError(
+                f"the server at engine.url has one base, but base.agent is {self.base.agent} and base.reward is "
+                f"{self.base.reward}; leave engine.url empty"
+            )
         return self
 
 

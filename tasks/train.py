@@ -27,7 +27,10 @@ SamplesOf = Callable[[Path, Network], list[Sample]]
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One training: the stage's name, its settings, what it starts from, the samples, and where it is put."""
+    """One training: the stage's name, its settings, what it starts from, the samples, and where it is put.
+
+    The last folder of ``out`` is named after the role.
+    """
 
     stage: str
     settings: Train
@@ -126,7 +129,7 @@ def _begin(job: _Job, params: Params) -> Network:
             f"tune.method = {method!r}: {job.start} was trained by {method_of(job.start)!r}, and goes on as it began; "
             "set tune.method back"
         )
-    network = load_base(location(), params.numerics.dtype, params.prompt.screenshots)
+    network = load_base(location(job.out.name), params.numerics.dtype, params.prompt.screenshots)
     if job.start is None:
         return tunable(network, Tuning(**params.tune.model_dump()), params.seed)
     return with_tuned(network, job.start, trainable=True)

@@ -20,7 +20,7 @@ from tiny import SERVABLE, build_tiny_base, contexts
 
 from environments.registry import load_goals, open_world
 from environments.types import Instance
-from models.engine import Engine, EngineError, Source
+from models.engine import Engine, EngineError, Served, Source
 from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.packing import imitation
@@ -29,9 +29,10 @@ from models.roles import Agent, RewardModel
 from models.training import Schedule, train
 from models.tuning import Tuning, save_tuned, tunable, with_tuned
 from models.vllm import Server, VllmEngine
+from tasks.base import BASE, EMBEDDED
 from tasks.demonstrate import demonstrate
 from tasks.explore import explore
-from tasks.files import SEED, STATE
+from tasks.files import STATE, write_json
 from tasks.params import Engine as EngineParams
 from tasks.params import Params, load_params
 from tasks.rollout import greedy
@@ -66,7 +67,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, instances: list[Instance
     root = tmp_path_factory.mktemp("workspace")
     (root / ".ratchet").mkdir()
     (root / ".ratchet/vllm").symlink_to(CHECKOUT / ".ratchet/vllm")
-    build_tiny_base(root / SEED / "base", SERVABLE)
+    build_tiny_base(root / BASE / EMBEDDED, SERVABLE)
+    write_json(root / BASE / "bases.json", {role: {"model": EMBEDDED} for role in ("agent", "reward")})
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         save_tuned(_taught(instances, root / "scratch"), AGENT)
@@ -81,7 +83,7 @@ def source(workspace: Path, params: Params) -> Iterator[Source]:
 
 
 def _base() -> Network:
-    return load_base(str(SEED / "base"), "float32", 5)
+    return load_base(str(BASE / EMBEDDED), "float32", 5)
 
 
 def _random(seed: int) -> Network:
@@ -154,8 +156,8 @@ def test_a_new_checkpoint_in_the_same_folder_reaches_the_running_server(source: 
     before = source.engine(REWARD).score(contexts(), ACTIONS)
     shutil.copytree(REWARD, tmp_path / "old")
     save_tuned(_random(seed=3), REWARD)
-    with _named(Server(source.url), [REWARD]) as names:
-        promoted = replace(source, names=names).engine(REWARD)
+    with _named(Server(source.served[str(REWARD)].url), [REWARD]) as served:
+        promoted = replace(source, served=served).engine(REWARD)
         assert_same_scores(promoted, in_process(REWARD))
         assert promoted.score(contexts(), ACTIONS) != before
     assert source.engine(REWARD).score(contexts(), ACTIONS) == before
@@ -202,7 +204,7 @@ def test_the_server_ends_with_its_stage(workspace: Path, params: Params) -> None
         "from tasks.serving import engines\n"
         f"params = Params.model_validate_json({params.model_dump_json(by_alias=True)!r})\n"
         f"with engines('test', params, [Path({str(REWARD)!r})]) as source:\n"
-        "    print(source.url, *source.names.values(), flush=True)\n"
+        f"    print(*source.served[{str(REWARD)!r}], flush=True)\n"
         "    sys.stdin.read()\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
@@ -210,7 +212,8 @@ def test_the_server_ends_with_its_stage(workspace: Path, params: Params) -> None
     with subprocess.Popen([sys.executable, "-c", program], env=environment, stdin=pipe, stdout=pipe) as stage:
         assert stage.stdout is not None
         url, name = stage.stdout.readline().decode().split()
-        own = Source(str(SEED / "base"), "float32", 5, url, {str(REWARD): name}).engine(REWARD)
+        served = {str(REWARD): Served(url, name)}
+        own = Source({"reward": str(BASE / EMBEDDED)}, "float32", 5, served).engine(REWARD)
         assert_same_scores(own, in_process(REWARD))
         started = psutil.Process(stage.pid).children(recursive=True)
         shared = {

@@ -48,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     assert (CHECKOUT / ".ratchet/vllm").exists(), "run `make vllm`"
     folder = tmp_path_factory.mktemp("round")
     base = build_tiny_base(folder / "base", SERVABLE)
-    checkout = small_clone(folder / "workspace", {"base": {"model": str(base)}, **SMALL}, [GOAL])
+    checkout = small_clone(folder / "workspace", {"base": {"agent": str(base), "reward": str(base)}, **SMALL}, [GOAL])
     (checkout.root / ".ratchet").mkdir()
     (checkout.root / ".ratchet/vllm").symlink_to(CHECKOUT / ".ratchet/vllm")
     checkout.run("ratchet", "round")

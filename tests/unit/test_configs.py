@@ -107,6 +107,10 @@ def test_documents_link_to_files_that_exist() -> None:
             {"engine": {"kind": "vllm"}, "tune": {"method": "full"}},
             "the file: value error, engine.kind vllm runs LoRA alone, but tune.method is full",
         ),
+        (
+            {"engine": {"kind": "vllm", "url": "http://host:1"}, "base": {"agent": "here"}},
+            "the server at engine.url has one base, but base.agent is here and base.reward is embedded",
+        ),
         ({"numerics": {"isa": "sse"}}, r"numerics.isa = 'sse': input should be 'avx2' or 'native'"),
     ],
 )
