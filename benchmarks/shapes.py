@@ -10,8 +10,8 @@ from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration, Q
 from models.base import CHAT, build
 from models.network import Network, PicturesOnly, load_base
 from models.weights import fetch_text_weights
-from tasks.base import location
-from tasks.files import SEED, WORK, write_whole
+from tasks.base import BASE, EMBEDDED
+from tasks.files import WORK, write_whole
 
 SPECIAL = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>"]
 SCREENSHOTS = 5
@@ -50,8 +50,8 @@ def load(base: str, dtype: str) -> Network:
 
 def _embedded() -> str:
     """This workspace's own, or one built for the benchmark."""
-    if (SEED / "base").exists():
-        return location()
+    if (BASE / EMBEDDED).exists():
+        return str(BASE / EMBEDDED)
     folder = WORK / "base"
     if not folder.exists():
         write_whole(folder, lambda aside: build(fetch_text_weights(), aside))

@@ -32,9 +32,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.shapes import load
 from environments.types import Action, Element, Observation
-from models.network import Network, with_new_adapter
+from models.network import Network
 from models.packing import imitation, loss
 from models.prompts import Context, message
+from models.tuning import Tuning, tunable
 from tasks.params import load_params
 from tasks.stages import pin
 
@@ -116,7 +117,9 @@ def by_hand(job: Job, value_of: Callable[[Sequence[tuple[Context, str]]], Tensor
         if number == 1:
             began = clock()
         optimizer.zero_grad(set_to_none=True)
-        value_of(batch).backward()
+        with job.network.autocast():
+            value = value_of(batch)
+        value.backward()
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimizer.step()
     return clock() - began
@@ -151,7 +154,7 @@ def trl(job: Job) -> float:
             completion_only_loss=True,
             gradient_checkpointing=False,
             shuffle_dataset=False,
-            bf16=False,  # the weights are of the type asked for
+            bf16=job.network.model.dtype == torch.bfloat16,  # as ours: by autocast
             use_cpu=not torch.cuda.is_available(),
             report_to="none",
             save_strategy="no",
@@ -225,7 +228,7 @@ def operations(way: Callable[[Job], float], job: Job) -> float:
 
 def assert_same_loss(network: Network, batch: Sequence[tuple[Context, str]]) -> None:
     """Both of our ways must mean the same."""
-    with torch.no_grad():
+    with torch.no_grad(), network.autocast():
         ours = loss(network, [imitation(network, *item) for item in batch]).item()
         theirs = plain(network, batch).item()
     if abs(ours - theirs) > (1e-3 if network.model.dtype == torch.float32 else 0.1):
@@ -251,8 +254,7 @@ def main() -> None:
             raise SystemExit(f"there is no {PEER}; run `make peers`")
         pin(params.numerics)
         os.execv(PEER, [str(PEER), "-m", "benchmarks.training", *sys.argv[1:]])
-    shape = params.adapter
-    network = with_new_adapter(load(asked.base, asked.dtype), shape.rank, shape.alpha, shape.skip_layers, 0)
+    network = tunable(load(asked.base, asked.dtype), Tuning(**params.tune.model_dump()), 0)
     network.model.train()
     pictures = network.picture(screenshot(random.Random(0), asked.screen))["input_ids"].shape[1]
     print(f"{asked.base}, {asked.dtype}, {network.model.device}, {pictures} tokens a picture")

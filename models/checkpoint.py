@@ -33,11 +33,12 @@ def resume(scratch: Path, weights: Mapping[str, Tensor], optimizers: Sequence[Op
     with safe_open(scratch / _FILE, framework="pt") as file:
         for key in file.keys():  # noqa: SIM118, a file of tensors is no mapping
             kind, _, name = key.partition("/")
+            found, weight = file.get_tensor(key), weights[name]
             if kind == "weight":
-                weights[name].data.copy_(file.get_tensor(key))
+                weight.data.copy_(found)
                 continue
-            (owner,) = (one for one in optimizers if _trains(one, weights[name]))
-            owner.state[weights[name]][kind] = file.get_tensor(key)
+            (owner,) = (one for one in optimizers if _trains(one, weight))
+            owner.state[weight][kind] = found if kind == "step" else found.to(weight.device)  # torch counts on the CPU
         history: list[float] = json.loads(file.metadata()["history"])
     return history
 

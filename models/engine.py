@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from models.prompts import Context
 
@@ -53,27 +53,37 @@ def seed_number(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1
 
 
+class Served(NamedTuple):
+    """A checkpoint on a server: the server's address, and the checkpoint's name there."""
+
+    url: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where any process of a stage gets its engines: a base to load, or a server that has it loaded.
+    """Where any process of a stage gets its engines: bases to load, or servers that have them loaded.
 
-    ``names`` are the names of the adapters on the server at ``url``, by folder.
+    ``bases`` are by role (``agent``, ``reward``), after which the folder of a checkpoint is named; ``served`` are the
+    checkpoints that servers have, by folder.
     """
 
-    base: str
+    bases: Mapping[str, str]
     dtype: str
     screenshots: int
-    url: str = ""
-    names: Mapping[str, str] = field(default_factory=dict)
+    served: Mapping[str, Served] = field(default_factory=dict)
 
-    def engine(self, adapter: Path) -> Engine:
-        """What runs the base with a stored adapter."""
-        if self.url:
+    def engine(self, checkpoint: Path) -> Engine:
+        """What runs the base of its role with a stored checkpoint."""
+        base = self.bases[checkpoint.name]
+        if self.served:
             from models.network import load_reader
             from models.vllm import Server, VllmEngine
 
-            return VllmEngine(Server(self.url), self.names[str(adapter)], load_reader(self.base, self.screenshots))
+            url, name = self.served[str(checkpoint)]
+            return VllmEngine(Server(url), name, load_reader(base, self.screenshots))
         from models.inference import TorchEngine
-        from models.network import load_base, with_adapter
+        from models.network import load_base
+        from models.tuning import with_tuned
 
-        return TorchEngine(with_adapter(load_base(self.base, self.dtype, self.screenshots), adapter))
+        return TorchEngine(with_tuned(load_base(base, self.dtype, self.screenshots), checkpoint))

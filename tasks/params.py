@@ -44,9 +44,10 @@ class Engine(Section):
 
 
 class Base(Section):
-    """``embedded`` (built from a PyPI package), a directory, or a name on the model hub."""
+    """Of each model: ``embedded`` (built from a PyPI package), a directory, or a name on the model hub."""
 
-    model: str = Field(min_length=1)
+    agent: str = Field(min_length=1)
+    reward: str = Field(min_length=1)
 
 
 class Prompt(Section):
@@ -55,9 +56,13 @@ class Prompt(Section):
     screenshots: int = Field(ge=0, le=16)
 
 
-class Adapter(Section):
-    """LoRA (Hu et al. 2021): ``alpha / rank`` scales the update; ``skip_layers`` lower layers stay frozen."""
+class Tune(Section):
+    """What is trained of the language model above ``skip_layers`` lower layers (:class:`models.tuning.Tuning`).
 
+    ``rank`` and ``alpha`` are those of ``lora``; ``full`` has none.
+    """
+
+    method: Literal["lora", "full"]
     rank: int = Field(ge=1, le=512)
     alpha: int = Field(ge=1, le=1024)
     skip_layers: int = Field(ge=0)
@@ -160,7 +165,7 @@ class Params(Section):
     engine: Engine
     base: Base
     prompt: Prompt
-    adapter: Adapter
+    tune: Tune
     demonstrate: Demonstrate
     warm_agent: Train
     warm_reward: Train
@@ -173,6 +178,21 @@ class Params(Section):
     validation: Validate = Field(alias="validate")
     evaluate: Evaluate
     decide: Decide
+
+    @model_validator(mode="after")
+    def _lora_on_vllm(self) -> Params:
+        if self.engine.kind == "vllm" and self.tune.method != "lora":
+            raise ValueError(f"engine.kind vllm runs LoRA alone, but tune.method is {self.tune.method}")
+        return self
+
+    @model_validator(mode="after")
+    def _one_base_on_a_server(self) -> Params:
+        if self.engine.url and self.base.agent != self.base.reward:
+            raise ValueError(
+                f"the server at engine.url has one base, but base.agent is {self.base.agent} and base.reward is "
+                f"{self.base.reward}; leave engine.url empty"
+            )
+        return self
 
 
 def load_params(path: Path = PARAMS) -> Params:

@@ -1,4 +1,4 @@
-"""Where the workers of a stage get their engines: each in its own process, or all from one vLLM server."""
+"""Where the workers of a stage get their engines: each in its own process, or all from vLLM servers, one a base."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from environments import keeper
-from models.engine import EngineError, Source
+from models.engine import EngineError, Served, Source
 from tasks.base import location
 from tasks.files import WORK, digest, write_whole
 from tasks.params import Params
@@ -27,42 +28,59 @@ if TYPE_CHECKING:
 
 PYTHON = WORK / "vllm" / "bin" / "python"
 START_LIMIT_S, LOOK_EVERY_S, REPORT_EVERY_S = 1800, 0.2, 10
+_GPU_MEMORY = 0.9  # the share of it that several servers take
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # those that vLLM has kernels for
 
 
 @contextmanager
-def engines(stage: str, params: Params, adapters: Sequence[Path]) -> Iterator[Source]:
-    """The source of the engines of ``adapters`` for a stage; a server of our own ends with the context or this process.
+def engines(stage: str, params: Params, checkpoints: Sequence[Path]) -> Iterator[Source]:
+    """The source of the engines of ``checkpoints`` for a stage; servers of our own end with it or with this process.
 
-    On a server each adapter gets a name that was never used before: what the server keeps under a name (weights,
-    cached prompts) is never taken for those of another checkpoint that lay in the same folder.
+    There is a server for each base. On it, each checkpoint gets a name that was never used before: what the server
+    keeps under a name (weights, cached prompts) is never taken for those of another one that lay in the same folder.
 
     Raises:
         EngineError: there is no server, or it does not answer.
     """
     from models.vllm import Server
 
-    source = Source(location(), params.numerics.dtype, params.prompt.screenshots)
+    bases = {folder.name: location(folder.name) for folder in checkpoints}
+    source = Source(bases, params.numerics.dtype, params.prompt.screenshots)
     if params.engine.kind == "torch":
         yield source
         return
-    with _server(stage, source, adapters, params.engine.url) as url, _named(Server(url), adapters) as names:
-        yield replace(source, url=url, names=names)
+    groups = alike(source, checkpoints)
+    with ExitStack() as stack:
+        served: dict[str, Served] = {}
+        for adapters in groups:
+            log_file = log_of(stage, adapters[0].name if len(groups) > 1 else "")
+            command = partial(command_of, source, adapters, 1 / len(groups))
+            url = stack.enter_context(_server(params.engine.url, command, log_file))
+            served |= stack.enter_context(_named(Server(url), adapters))
+        yield replace(source, served=served)
 
 
-def log_of(stage: str) -> Path:
-    """Where the server of a stage writes its log."""
-    return WORK / "logs" / f"vllm-{stage}.log"
+def log_of(stage: str, role: str = "") -> Path:
+    """Where the server of a stage writes its log; named by a ``role``, where each has a server."""
+    return WORK / "logs" / f"{'-'.join(filter(None, ('vllm', stage, role)))}.log"
+
+
+def alike(source: Source, checkpoints: Sequence[Path]) -> list[list[Path]]:
+    """The checkpoints of each base."""
+    groups: dict[str, list[Path]] = {}
+    for folder in checkpoints:
+        groups.setdefault(source.bases[folder.name], []).append(folder)
+    return list(groups.values())
 
 
 @contextmanager
-def _named(server: Server, adapters: Sequence[Path]) -> Iterator[dict[str, str]]:
+def _named(server: Server, adapters: Sequence[Path]) -> Iterator[dict[str, Served]]:
     """The adapters on the server, each under a fresh name, until the context ends."""
     names = {str(folder): f"{folder.name}-{digest(folder)}-{secrets.token_hex(4)}" for folder in adapters}
     try:
         for folder, name in names.items():
             server.load_adapter(name, Path(folder))
-        yield names
+        yield {folder: Served(server.url, name) for folder, name in names.items()}
     finally:
         with suppress(EngineError):  # it may be why we are leaving
             for name in names.values():
@@ -70,8 +88,8 @@ def _named(server: Server, adapters: Sequence[Path]) -> Iterator[dict[str, str]]
 
 
 @contextmanager
-def _server(stage: str, source: Source, adapters: Sequence[Path], url: str) -> Iterator[str]:
-    """The address of the server at ``url``, or of one of our own where that is empty."""
+def _server(url: str, command: Callable[[int], list[str]], its_log: Path) -> Iterator[str]:
+    """The address of the server at ``url``, or of one of our own where that is empty: ``command`` of a free port."""
     from models.vllm import Server
 
     if url:
@@ -86,15 +104,16 @@ def _server(stage: str, source: Source, adapters: Sequence[Path], url: str) -> I
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with keeper.start(_command(source, adapters, port), log_of(stage), _environment()) as process:  # leaving ends it
-        _await(Server(f"http://127.0.0.1:{port}"), process, log_of(stage))
+    with keeper.start(command(port), its_log, _environment()) as process:  # leaving ends it
+        _await(Server(f"http://127.0.0.1:{port}"), process, its_log)
         yield f"http://127.0.0.1:{port}"
 
 
-def _command(source: Source, adapters: Sequence[Path], port: int) -> list[str]:
+def command_of(source: Source, adapters: Sequence[Path], share: float, port: int) -> list[str]:
+    """What starts a server on the base of ``adapters``, with its ``share`` of the memory for all."""
     ranks = [int(json.loads((folder / "adapter_config.json").read_text())["r"]) for folder in adapters]
     options = {
-        "model": _servable(source.base, source.dtype),
+        "model": _servable(source.bases[adapters[0].name], source.dtype),
         "host": "127.0.0.1",
         "port": port,
         "dtype": source.dtype,
@@ -103,6 +122,8 @@ def _command(source: Source, adapters: Sequence[Path], port: int) -> list[str]:
         "max-loras": len(adapters),
         "max-lora-rank": min(rank for rank in _RANKS if rank >= max(ranks)),
     }
+    if share < 1:
+        options["gpu-memory-utilization"] = _GPU_MEMORY * share
     command = [str(PYTHON.absolute()), "-P", "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--enable-lora", "--enable-scale-out"]  # the second for prompts as tokens
     return command + [f"--{name}={value}" for name, value in options.items()]

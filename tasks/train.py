@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from environments.types import COMPLETE
-from models.network import Network, load_base, save_adapter, with_adapter, with_new_adapter
+from models.network import Network, load_base
 from models.packing import Sample, imitation, judgement
 from models.prompts import Context, context_at
 from models.training import Schedule, train
+from models.tuning import Tuning, method_of, save_tuned, tunable, with_tuned
 from tasks.base import location
+from tasks.errors import ParamsError
 from tasks.files import ROUND, SEED, STATE, write_json, write_whole
 from tasks.params import Params, Retrain, Train
 from tasks.progress import Progress
@@ -25,7 +27,10 @@ SamplesOf = Callable[[Path, Network], list[Sample]]
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One training: the stage's name, its settings, what it starts from, the samples, and where it is put."""
+    """One training: the stage's name, its settings, what it starts from, the samples, and where it is put.
+
+    The last folder of ``out`` is named after the role.
+    """
 
     stage: str
     settings: Train
@@ -112,13 +117,26 @@ def _draw(corpus: Sequence[Sample], share: float, fresh: int, seed: int) -> Iter
     return random.Random(seed).sample(corpus, min(wanted, len(corpus)))
 
 
-def _run(job: _Job, params: Params) -> None:
-    network = load_base(location(), params.numerics.dtype, params.prompt.screenshots)
+def _begin(job: _Job, params: Params) -> Network:
+    """The network to train: the base, or a champion.
+
+    Raises:
+        ParamsError: the champion was trained by another method.
+    """
+    method = params.tune.method
+    if job.start is not None and method_of(job.start) != method:
+        raise ParamsError(
+            f"tune.method = {method!r}: {job.start} was trained by {method_of(job.start)!r}, and goes on as it began; "
+            "set tune.method back"
+        )
+    network = load_base(location(job.out.name), params.numerics.dtype, params.prompt.screenshots)
     if job.start is None:
-        shape = params.adapter
-        network = with_new_adapter(network, shape.rank, shape.alpha, shape.skip_layers, params.seed)
-    else:
-        network = with_adapter(network, job.start, trainable=True)
+        return tunable(network, Tuning(**params.tune.model_dump()), params.seed)
+    return with_tuned(network, job.start, trainable=True)
+
+
+def _run(job: _Job, params: Params) -> None:
+    network = _begin(job, params)
     samples = job.samples(network)
     schedule = Schedule(job.settings.updates, job.settings.batch_rows, job.settings.learning_rate, params.seed)
     progress = Progress(job.stage, schedule.updates)
@@ -130,7 +148,7 @@ def _run(job: _Job, params: Params) -> None:
 
     def store(folder: Path) -> None:
         folder.mkdir()
-        save_adapter(network, folder)
+        save_tuned(network, folder)
         write_json(folder / "history.json", {"loss": losses, "samples": len(samples)})
 
     write_whole(job.out, store)

@@ -6,7 +6,8 @@ import pytest
 import torch
 from tiny import build_tiny_base, build_tiny_qwen
 
-from models.network import Network, load_base, with_new_adapter
+from models.network import Network, load_base
+from models.tuning import Method, Tuning, tunable
 
 
 @pytest.fixture(scope="session")
@@ -31,10 +32,17 @@ def network(either: Path) -> Network:
     return load_base(str(either), "float32", 5)
 
 
+@pytest.fixture(params=["lora", "full"])
+def method(request: pytest.FixtureRequest) -> Method:
+    """Each of the two ways to train."""
+    found: Method = request.param
+    return found
+
+
 @pytest.fixture
-def adapted(network: Network) -> Network:
-    """With an adapter that does something: LoRA starts at zero."""
-    result = with_new_adapter(network, rank=4, alpha=8, skip_layers=1, seed=1)
+def tuned(network: Network, method: Method) -> Network:
+    """Trainable, with a LoRA that does something: it starts at zero."""
+    result = tunable(network, Tuning(method, rank=4, alpha=8, skip_layers=1), seed=1)
     for name, weight in result.model.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(weight, std=0.1)

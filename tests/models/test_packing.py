@@ -56,17 +56,17 @@ def rows_of(samples: list[Sample]) -> list[Sample]:
 
 
 @pytest.mark.parametrize("kind", ["imitation", "judgement"])
-def test_a_trajectory_packed_equals_its_rows_one_by_one(adapted: Network, kind: str) -> None:
+def test_a_trajectory_packed_equals_its_rows_one_by_one(tuned: Network, kind: str) -> None:
     """Nine steps: three blocks of the window, and a context of another goal between them."""
-    samples = learnt(adapted, 9)[kind]
-    samples.insert(4, judged(adapted)[1] if kind == "judgement" else imitation(adapted, contexts()[1], "wait"))
-    packed = loss(adapted, samples)
-    expected = gradients_of(adapted, packed)
+    samples = learnt(tuned, 9)[kind]
+    samples.insert(4, judged(tuned)[1] if kind == "judgement" else imitation(tuned, contexts()[1], "wait"))
+    packed = loss(tuned, samples)
+    expected = gradients_of(tuned, packed)
 
     rows = rows_of(samples)
     shares = [row.branches[0].weight * len(row.branches[0].targets) for row in rows]
-    single = sum(loss(adapted, [row]) * share for row, share in zip(rows, shares, strict=True)) / sum(shares)
-    found = gradients_of(adapted, single)
+    single = sum(loss(tuned, [row]) * share for row, share in zip(rows, shares, strict=True)) / sum(shares)
+    found = gradients_of(tuned, single)
 
     assert packed.item() == pytest.approx(single.item(), rel=1e-5)
     assert found.keys() == expected.keys()

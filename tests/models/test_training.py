@@ -1,22 +1,27 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
 from tiny import contexts, journey
+from torch import Tensor
 
 from models.inference import TorchEngine
-from models.network import Network, load_base, save_adapter, with_adapter, with_new_adapter
+from models.network import Network, load_base
 from models.packing import Sample, imitation
-from models.training import Schedule, _batches, train
+from models.training import Descent, Schedule, _batches, train
+from models.tuning import Method, Tuning, save_tuned, tunable
+from models.tuning import trained as trained_of
 
 SCHEDULE = Schedule(updates=20, batch_rows=2, learning_rate=0.02, seed=7)
 
 
-def fresh(base: Path, rank: int = 8) -> Network:
-    return with_new_adapter(load_base(str(base), "float32", 5), rank, 2 * rank, 0, seed=0)
+def fresh(base: Path, rank: int = 8, method: Method = "lora", dtype: str = "float32") -> Network:
+    return tunable(load_base(str(base), dtype, 5), Tuning(method, rank, 2 * rank, 0), seed=0)
 
 
 def answers(network: Network) -> list[Sample]:
@@ -27,10 +32,68 @@ class Killed(Exception):
     pass
 
 
-def test_loss_falls_and_the_answers_are_learnt(base: Path, tmp_path: Path) -> None:
-    network = fresh(base, 32)
+def silent(done: int, value: float) -> None:
+    pass
+
+
+def test_each_optimizer_goes_at_its_own_rate_up_a_line_and_down_a_cosine(tmp_path: Path) -> None:
+    """Plain descent at slope 1/2: each step is half the rate. Warm-up of 2, floor 1/5, by hand."""
+    weights = {"fast": torch.zeros((), requires_grad=True), "slow": torch.zeros((), requires_grad=True)}
+    optimizers = [torch.optim.SGD([weights["fast"]], lr=1.0), torch.optim.SGD([weights["slow"]], lr=0.1)]
+    seen: list[tuple[float, float]] = []
+
+    def slope(update: int) -> Tensor:
+        seen.append((weights["fast"].item(), weights["slow"].item()))
+        return (weights["fast"] + weights["slow"]) / 2
+
+    losses = Descent(weights, optimizers, 6, 2, 0.2).run(slope, tmp_path, silent)
+    seen.append((weights["fast"].item(), weights["slow"].item()))
+    steps = [(2 * (a - c), 2 * (b - d)) for (a, b), (c, d) in pairwise(seen)]
+    rates = [0.5, 1.0, 1.0, 0.2 + 0.4 * (1 + 0.5**0.5), 0.6, 0.2 + 0.4 * (1 - 0.5**0.5)]
+    assert steps == [(pytest.approx(rate, rel=1e-5), pytest.approx(rate / 10, rel=1e-5)) for rate in rates]
+    assert losses == [pytest.approx((a + b) / 2, rel=1e-6) for a, b in seen[:-1]]
+
+
+def test_a_steep_slope_is_clipped_over_all_weights(tmp_path: Path) -> None:
+    """Gradient (3, 4), of norm 5, becomes (0.6, 0.8)."""
+    weights = {name: torch.zeros((), requires_grad=True) for name in "ab"}
+    optimizers = [torch.optim.SGD([weight], lr=1.0) for weight in weights.values()]
+    Descent(weights, optimizers, 1, 1, 0.0).run(lambda update: 3 * weights["a"] + 4 * weights["b"], tmp_path, silent)
+    assert [weight.item() for weight in weights.values()] == [pytest.approx(-0.6), pytest.approx(-0.8)]
+
+
+def test_a_loss_that_is_not_finite_ends_the_training(tmp_path: Path) -> None:
+    weight = torch.zeros((), requires_grad=True)
+    descent = Descent({"a": weight}, [torch.optim.SGD([weight], lr=1.0)], 9, 1, 0.0)
+    with pytest.raises(FloatingPointError, match="the loss of update 3 is inf; lower the learning rate"):
+        descent.run(lambda update: weight + (math.inf if update == 2 else 0.0), tmp_path, silent)
+
+
+@pytest.mark.parametrize("stop", [3, 7])
+def test_a_killed_descent_of_two_optimizers_ends_with_the_same_bytes(tmp_path: Path, stop: int) -> None:
+    def descend(folder: Path, end: int) -> tuple[list[float], list[bytes]]:
+        def report(done: int, value: float) -> None:
+            if done == end:
+                raise Killed
+
+        drawn = torch.Generator().manual_seed(0)
+        weights = {name: torch.randn(4, 4, generator=drawn, requires_grad=True) for name in "ab"}
+        optimizers = [torch.optim.Muon([weights["a"]], lr=0.1), torch.optim.AdamW([weights["b"]], lr=0.1)]
+        descent = Descent(weights, optimizers, 9, 2, 0.1, save_every=2)
+        inputs = torch.randn(9, 4, 4, generator=drawn)
+        losses = descent.run(lambda at: (inputs[at] @ weights["a"] @ weights["b"]).square().mean(), folder, report)
+        return losses, [weight.detach().numpy().tobytes() for weight in weights.values()]
+
+    whole = descend(tmp_path / "a", 0)
+    with pytest.raises(Killed):
+        descend(tmp_path / "b", stop)
+    assert descend(tmp_path / "b", 0) == whole
+
+
+def test_loss_falls_and_the_answers_are_learnt(base: Path, tmp_path: Path, method: Method) -> None:
+    network = fresh(base, 32, method)
     schedule = Schedule(updates=150, batch_rows=3, learning_rate=0.02, seed=0)
-    losses = train(network, answers(network), schedule, tmp_path, lambda done, value: None)
+    losses = train(network, answers(network), schedule, tmp_path, silent)
     assert losses[-1] < 0.1 * losses[0]
     assert [list(found) for found in TorchEngine(network).sample(contexts(), 1, 0.0)] == [
         ["wait0"],
@@ -40,29 +103,46 @@ def test_loss_falls_and_the_answers_are_learnt(base: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("stop", [3, 9, 17])
-def test_a_killed_training_ends_with_the_same_bytes(base: Path, tmp_path: Path, stop: int) -> None:
-    def undisturbed(done: int, value: float) -> None:
-        pass
-
+@pytest.mark.parametrize(("trained", "dtype"), [("lora", "float32"), ("full", "float32"), ("full", "bfloat16")])
+def test_a_killed_training_ends_with_the_same_bytes(
+    base: Path, tmp_path: Path, stop: int, trained: Method, dtype: str
+) -> None:
     def killer(done: int, value: float) -> None:
         if done == stop:
             raise Killed
 
-    whole = fresh(base)
-    losses = train(whole, answers(whole), SCHEDULE, tmp_path / "a", undisturbed)
-    save_adapter(whole, tmp_path / "whole")
+    whole = fresh(base, method=trained, dtype=dtype)
+    losses = train(whole, answers(whole), SCHEDULE, tmp_path / "a", silent)
 
-    broken = fresh(base)
+    broken = fresh(base, method=trained, dtype=dtype)
     with pytest.raises(Killed):
         train(broken, answers(broken), SCHEDULE, tmp_path / "b", killer)
-    resumed, reported = fresh(base), list[int]()
+    resumed, reported = fresh(base, method=trained, dtype=dtype), list[int]()
     again = train(resumed, answers(resumed), SCHEDULE, tmp_path / "b", lambda done, value: reported.append(done))
-    save_adapter(resumed, tmp_path / "resumed")
 
     assert again == losses
     assert reported[0] == stop // 8 * 8 + 1
-    for name in ("adapter_model.safetensors", "adapter_config.json"):
-        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "resumed" / name).read_bytes()
+    assert stored(whole, tmp_path / "whole") == stored(resumed, tmp_path / "resumed")
+
+
+def stored(network: Network, folder: Path) -> dict[str, bytes]:
+    """The files of a checkpoint."""
+    folder.mkdir()
+    save_tuned(network, folder)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_in_bfloat16_small_updates_of_float32_weights_add_up(base: Path, tmp_path: Path, method: Method) -> None:
+    """A rate that bfloat16 weights would not feel. Losses are those of float32, within its rounding."""
+    losses, schedule = {}, replace(SCHEDULE, learning_rate=1e-6)
+    for dtype in ("float32", "bfloat16"):
+        network = fresh(base, method=method, dtype=dtype)
+        before = {name: weight.clone() for name, weight in trained_of(network).items()}
+        assert {weight.dtype for weight in before.values()} == {torch.float32}
+        losses[dtype] = train(network, answers(network), schedule, tmp_path / dtype, silent)
+        moved = [(weight - before[name]).abs().max() for name, weight in trained_of(network).items()]
+        assert all(0 < change < 3e-5 for change in moved)
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.02)
 
 
 def test_batches_hold_steps_of_one_trajectory(network: Network) -> None:
@@ -87,42 +167,6 @@ def test_every_sample_is_drawn_whatever_the_batch(network: Network) -> None:
     assert {id(sample) for batch in batches for sample in batch} == set(map(id, samples))
 
 
-def test_a_stored_adapter_merged_answers_as_the_trained_one(base: Path, tmp_path: Path) -> None:
-    network = fresh(base)
-    train(network, answers(network), SCHEDULE, tmp_path / "scratch", lambda done, value: None)
-    save_adapter(network, tmp_path / "adapter")
-    merged = with_adapter(load_base(str(base), "float32", 5), tmp_path / "adapter")
-    assert TorchEngine(merged).sample(contexts(), 1, 0.0) == TorchEngine(network).sample(contexts(), 1, 0.0)
-
-
-def test_only_the_upper_layers_are_trained(base: Path) -> None:
-    network = with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 2, seed=0)
-    trained = {name for name, weight in network.model.named_parameters() if weight.requires_grad}
-    assert trained
-    assert all(".text_model.layers.2." in name for name in trained)
-
-
-def test_a_new_adapter_is_fixed_by_its_seed(base: Path) -> None:
-    def start(seed: int) -> list[torch.Tensor]:
-        torch.rand(seed + 1)  # whatever was drawn before
-        network = with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 0, seed)
-        return [weight.clone() for name, weight in network.model.named_parameters() if "lora_A" in name]
-
-    first, again, other = start(3), start(3), start(4)
-    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
-
-
-def test_a_base_without_verdict_tokens_loads_the_same_every_time(base: Path) -> None:
-    first, again = (load_base(str(base), "float32", 5).model.state_dict() for _ in range(2))
-    assert [name for name in first if not torch.equal(first[name], again[name])] == []
-
-
-def test_no_layer_left_is_refused(base: Path) -> None:
-    with pytest.raises(ValueError, match="skip_layers = 3"):
-        with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 3, seed=0)
-
-
 def test_no_rows_is_refused(network: Network, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no rows"):
-        train(network, [], SCHEDULE, tmp_path, lambda done, value: None)
+        train(network, [], SCHEDULE, tmp_path, silent)

@@ -20,17 +20,19 @@ from tiny import SERVABLE, build_tiny_base, contexts
 
 from environments.registry import load_goals, open_world
 from environments.types import Instance
-from models.engine import Engine, EngineError, Source
+from models.engine import Engine, EngineError, Served, Source
 from models.inference import TorchEngine
-from models.network import Network, load_base, save_adapter, with_adapter, with_new_adapter
+from models.network import Network, load_base
 from models.packing import imitation
 from models.prompts import context_at
 from models.roles import Agent, RewardModel
 from models.training import Schedule, train
+from models.tuning import Tuning, save_tuned, tunable, with_tuned
 from models.vllm import Server, VllmEngine
+from tasks.base import BASE, EMBEDDED
 from tasks.demonstrate import demonstrate
 from tasks.explore import explore
-from tasks.files import SEED, STATE
+from tasks.files import STATE, write_json
 from tasks.params import Engine as EngineParams
 from tasks.params import Params, load_params
 from tasks.rollout import greedy
@@ -65,11 +67,12 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, instances: list[Instance
     root = tmp_path_factory.mktemp("workspace")
     (root / ".ratchet").mkdir()
     (root / ".ratchet/vllm").symlink_to(CHECKOUT / ".ratchet/vllm")
-    build_tiny_base(root / SEED / "base", SERVABLE)
+    build_tiny_base(root / BASE / EMBEDDED, SERVABLE)
+    write_json(root / BASE / "bases.json", {role: {"model": EMBEDDED} for role in ("agent", "reward")})
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        save_adapter(_taught(instances, root / "scratch"), AGENT)
-        save_adapter(_random(seed=2), REWARD)
+        save_tuned(_taught(instances, root / "scratch"), AGENT)
+        save_tuned(_random(seed=2), REWARD)
         yield root
 
 
@@ -80,11 +83,11 @@ def source(workspace: Path, params: Params) -> Iterator[Source]:
 
 
 def _base() -> Network:
-    return load_base(str(SEED / "base"), "float32", 5)
+    return load_base(str(BASE / EMBEDDED), "float32", 5)
 
 
 def _random(seed: int) -> Network:
-    network = with_new_adapter(_base(), rank=4, alpha=8, skip_layers=1, seed=seed)
+    network = tunable(_base(), Tuning("lora", rank=4, alpha=8, skip_layers=1), seed)
     for name, weight in network.model.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(weight, std=0.1)
@@ -93,7 +96,7 @@ def _random(seed: int) -> Network:
 
 def _taught(instances: list[Instance], scratch: Path) -> Network:
     """An agent that has seen the oracle do these instances, so that it has something to propose."""
-    network, samples = with_new_adapter(_base(), rank=16, alpha=32, skip_layers=0, seed=0), []
+    network, samples = tunable(_base(), Tuning("lora", rank=16, alpha=32, skip_layers=0), 0), []
     with closing(open_world(instances[0].goal.world)) as world:
         for instance in instances:
             episode = demonstrate(world, instance)
@@ -105,7 +108,7 @@ def _taught(instances: list[Instance], scratch: Path) -> Network:
 
 
 def in_process(adapter: Path) -> TorchEngine:
-    return TorchEngine(with_adapter(_base(), adapter))
+    return TorchEngine(with_tuned(_base(), adapter))
 
 
 def assert_same_scores(first: Engine, second: Engine) -> None:
@@ -131,7 +134,7 @@ def test_no_candidates_have_no_scores(source: Source) -> None:
 
 def test_samples_follow_the_seed_and_the_softmax(source: Source) -> None:
     """First letters of 640 answers against the in-process probabilities: every letter within 5 sigma."""
-    engine, network = source.engine(REWARD), with_adapter(_base(), REWARD)
+    engine, network = source.engine(REWARD), with_tuned(_base(), REWARD)
     context, temperature = contexts()[1], 0.7
     draws = [engine.sample([context, context], 64, temperature, seed) for seed in "aabcdf"]
     assert draws[0] == draws[1] != draws[2]
@@ -152,9 +155,9 @@ def test_a_new_checkpoint_in_the_same_folder_reaches_the_running_server(source: 
     """What a promotion does between two rounds; what is loaded stays what it was."""
     before = source.engine(REWARD).score(contexts(), ACTIONS)
     shutil.copytree(REWARD, tmp_path / "old")
-    save_adapter(_random(seed=3), REWARD)
-    with _named(Server(source.url), [REWARD]) as names:
-        promoted = replace(source, names=names).engine(REWARD)
+    save_tuned(_random(seed=3), REWARD)
+    with _named(Server(source.served[str(REWARD)].url), [REWARD]) as served:
+        promoted = replace(source, served=served).engine(REWARD)
         assert_same_scores(promoted, in_process(REWARD))
         assert promoted.score(contexts(), ACTIONS) != before
     assert source.engine(REWARD).score(contexts(), ACTIONS) == before
@@ -201,7 +204,7 @@ def test_the_server_ends_with_its_stage(workspace: Path, params: Params) -> None
         "from tasks.serving import engines\n"
         f"params = Params.model_validate_json({params.model_dump_json(by_alias=True)!r})\n"
         f"with engines('test', params, [Path({str(REWARD)!r})]) as source:\n"
-        "    print(source.url, *source.names.values(), flush=True)\n"
+        f"    print(*source.served[{str(REWARD)!r}], flush=True)\n"
         "    sys.stdin.read()\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
@@ -209,7 +212,8 @@ def test_the_server_ends_with_its_stage(workspace: Path, params: Params) -> None
     with subprocess.Popen([sys.executable, "-c", program], env=environment, stdin=pipe, stdout=pipe) as stage:
         assert stage.stdout is not None
         url, name = stage.stdout.readline().decode().split()
-        own = Source(str(SEED / "base"), "float32", 5, url, {str(REWARD): name}).engine(REWARD)
+        served = {str(REWARD): Served(url, name)}
+        own = Source({"reward": str(BASE / EMBEDDED)}, "float32", 5, served).engine(REWARD)
         assert_same_scores(own, in_process(REWARD))
         started = psutil.Process(stage.pid).children(recursive=True)
         shared = {

@@ -15,7 +15,7 @@ from tasks.files import digest
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(2400)]
 SMALL = {
     "engine": {"kind": "vllm"},
-    "adapter": {"skip_layers": 0},
+    "tune": {"skip_layers": 0},
     "demonstrate": {"per_goal": 16},
     "warm_agent": {"updates": 200, "batch_rows": 4, "learning_rate": 0.01},  # so that it has something to propose
     "warm_reward": {"updates": 4},
@@ -48,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     assert (CHECKOUT / ".ratchet/vllm").exists(), "run `make vllm`"
     folder = tmp_path_factory.mktemp("round")
     base = build_tiny_base(folder / "base", SERVABLE)
-    checkout = small_clone(folder / "workspace", {"base": {"model": str(base)}, **SMALL}, [GOAL])
+    checkout = small_clone(folder / "workspace", {"base": {"agent": str(base), "reward": str(base)}, **SMALL}, [GOAL])
     (checkout.root / ".ratchet").mkdir()
     (checkout.root / ".ratchet/vllm").symlink_to(CHECKOUT / ".ratchet/vllm")
     checkout.run("ratchet", "round")

@@ -103,6 +103,14 @@ def test_documents_link_to_files_that_exist() -> None:
         ({"explore": {"candidates": 0}}, r"explore.candidates = 0: input should be greater than or equal to 1"),
         ({"decide": {"alpha": 2.0}}, r"decide.alpha = 2.0: input should be less than 1"),
         ({"demonstrate": {"per_goal": 30}}, r"demonstrate.*max_tries 20 must be at least per_goal 30"),
+        (
+            {"engine": {"kind": "vllm"}, "tune": {"method": "full"}},
+            "the file: value error, engine.kind vllm runs LoRA alone, but tune.method is full",
+        ),
+        (
+            {"engine": {"kind": "vllm", "url": "http://host:1"}, "base": {"agent": "here"}},
+            "the server at engine.url has one base, but base.agent is here and base.reward is embedded",
+        ),
         ({"numerics": {"isa": "sse"}}, r"numerics.isa = 'sse': input should be 'avx2' or 'native'"),
     ],
 )

@@ -1,0 +1,83 @@
+"""Agent and reward model on bases of their own, through the stage that notes them and what loads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tiny import contexts
+
+from models.inference import TorchEngine
+from models.network import load_base
+from models.tuning import Tuning, save_tuned, tunable, with_tuned
+from tasks import base as stage
+from tasks.base import BASE, location
+from tasks.files import STATE, digest, read_json
+from tasks.params import Base, Params, load_params
+from tasks.serving import alike, command_of, engines
+
+ACTIONS = [["wait", "complete"], ["complete"], ["scroll up"]]
+AGENT, REWARD = STATE / "agent", STATE / "reward"
+
+
+@pytest.fixture
+def params() -> Params:
+    return load_params(Path(__file__).parents[2] / "params.yaml")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def note(params: Params, agent: Path, reward: Path) -> None:
+    """Run the stage, and put a champion of each role in the state: whole layers, and a LoRA."""
+    stage.run(params.model_copy(update={"base": Base(agent=str(agent), reward=str(reward))}))
+    for folder, method in ((AGENT, "full"), (REWARD, "lora")):
+        folder.mkdir(parents=True)
+        network = load_base(location(folder.name), "float32", 5)
+        save_tuned(tunable(network, Tuning(method, 4, 8, 1), 0), folder)
+
+
+def test_each_role_has_the_base_it_was_given(workspace: Path, params: Params, base: Path, qwen: Path) -> None:
+    note(params, qwen, base)
+    assert (location("agent"), location("reward")) == (str(qwen), str(base))
+    noted = read_json(BASE / "bases.json")
+    assert {role: found["digest"] for role, found in noted.items()} == {"agent": digest(qwen), "reward": digest(base)}
+    assert [path.name for path in BASE.iterdir()] == ["bases.json"]
+
+
+def test_a_name_on_the_hub_is_noted_without_a_hash(workspace: Path, params: Params, base: Path) -> None:
+    stage.run(params.model_copy(update={"base": Base(agent="Qwen/Qwen2.5-VL-7B-Instruct", reward=str(base))}))
+    assert location("agent") == "Qwen/Qwen2.5-VL-7B-Instruct"
+    assert read_json(BASE / "bases.json")["agent"]["digest"] == ""
+
+
+def test_engines_run_each_checkpoint_on_its_base(workspace: Path, params: Params, base: Path, qwen: Path) -> None:
+    note(params, qwen, base)
+    with engines("explore", params, [AGENT, REWARD]) as source:
+        for folder, start in ((AGENT, qwen), (REWARD, base)):
+            network = with_tuned(load_base(str(start), "float32", 5), folder)
+            expected = TorchEngine(network).score(contexts(), ACTIONS)
+            assert source.engine(folder).score(contexts(), ACTIONS) == expected
+
+
+def test_there_is_a_server_for_each_base(workspace: Path, params: Params, base: Path, qwen: Path) -> None:
+    """By their commands: the model each loads, the adapters it has room for, and its half of the memory."""
+    note(params, base, base)
+    save_tuned(tunable(load_base(str(base), "float32", 5), Tuning("lora", 12, 8, 1), 0), AGENT)
+    (AGENT / "tuned.safetensors").unlink()
+    with engines("explore", params, [AGENT, REWARD]) as source:
+        assert alike(source, [AGENT, REWARD]) == [[AGENT, REWARD]]
+        options = command_of(source, [AGENT, REWARD], 1, 1234)
+    assert f"--model=.ratchet/served/{digest(base)}-float32" in options
+    assert {"--max-loras=2", "--max-lora-rank=16", "--port=1234"} < set(options)
+    assert not [option for option in options if "memory" in option]
+
+    stage.run(params.model_copy(update={"base": Base(agent=str(qwen), reward=str(base))}))
+    with engines("explore", params, [AGENT, REWARD]) as source:
+        assert alike(source, [AGENT, REWARD, AGENT]) == [[AGENT, AGENT], [REWARD]]
+        options = command_of(source, [AGENT], 1 / 2, 1234)
+    assert f"--model=.ratchet/served/{digest(qwen)}-float32" in options
+    assert {"--max-loras=1", "--gpu-memory-utilization=0.45"} < set(options)
