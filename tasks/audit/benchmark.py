@@ -10,12 +10,13 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from environments.types import Action, Instance
+from environments.types import Action, GoalError, Instance
 from models.engine import Source
 from models.prompts import Context
 from models.roles import Agent, RewardModel
@@ -50,7 +51,7 @@ def run(per_goal: int, first_seed: int | None, vision: str) -> list[str]:
         vision: a model at ``OPENAI_BASE_URL`` that judges too; "" for none.
 
     Raises:
-        ParamsError: the seeds are not held out.
+        ParamsError: the seeds are not held out, or the goals cannot be read.
         WorkspaceError: there are no champions yet.
     """
     params = load_params()
@@ -60,8 +61,11 @@ def run(per_goal: int, first_seed: int | None, vision: str) -> list[str]:
         raise ParamsError(f"--first-seed {first}: seeds below evaluate.first_seed = {params.evaluate.first_seed} train")
     if missing := [str(path) for path in (*ADAPTERS.values(), *AGENTS.values()) if not path.is_dir()]:
         raise WorkspaceError(f"{missing[0]}: not there; `ratchet round` makes it, `ratchet pull` fetches it")
-    scratch = _scratch(params, per_goal, first)
-    instances = instances_of(params, per_goal, first)
+    try:
+        instances = instances_of(params, per_goal, first)
+    except GoalError as error:
+        raise ParamsError(str(error)) from error
+    scratch = _scratch(params, instances, vision)
     found = _gather(params, instances, scratch)
     names = _judges(vision)
     scores = _score(names, vision, found, params, scratch)
@@ -173,10 +177,11 @@ def _source(params: Params) -> Source:
     return Source(location(), params.numerics.dtype, params.prompt.screenshots)
 
 
-def _scratch(params: Params, per_goal: int, first: int) -> Path:
+def _scratch(params: Params, instances: Sequence[tuple[Part, Instance]], vision: str) -> Path:
     """Where finished work is kept: named by all that it depends on."""
     models = [digest(path) for path in (*ADAPTERS.values(), *AGENTS.values())]
-    inputs = [params.model_dump(mode="json"), models, digest(Path(params.goals)), per_goal, first, versions.head()]
+    asked = [(part, asdict(instance)) for part, instance in instances]
+    inputs = [params.model_dump(mode="json"), models, asked, vision, versions.head()]
     return WORK / "work" / f"audit-{hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:12]}"
 
 
