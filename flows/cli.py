@@ -25,6 +25,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+evaluate = typer.Typer(help="Measure the models in use.", no_args_is_help=True)
+app.add_typer(evaluate, name="evaluate")
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show the traceback of an error, and Prefect's own log.")]
 
 
@@ -171,6 +173,18 @@ def reproduce(tag: str) -> None:
     print(f"{tag}: " + (f"{len(made.outs)} outputs differ" if made.outs else "every output is the same"))
     if made.outs:
         raise typer.Exit(1)
+
+
+@evaluate.command("reward")
+def evaluate_reward(
+    per_goal: Annotated[int, typer.Option(min=1, help="Goal instances of each goal.")] = 2,
+    first_seed: Annotated[int | None, typer.Option(min=1, help="The first of their seeds; must be held out.")] = None,
+    vision: Annotated[str, typer.Option(help="Judge with this model at OPENAI_BASE_URL too.")] = "",
+) -> None:
+    """Audit the reward model and other judges on live candidates, outcomes, held-out pairs and canaries."""
+    from tasks.audit import benchmark
+
+    print("\n".join(benchmark.run(per_goal, first_seed, vision)), flush=True)
 
 
 def _add_to_log(path: Path, text: str) -> None:

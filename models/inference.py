@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from models.engine import MAX_ANSWER_TOKENS, seed_number
-from models.memory import Memory
+from models.memory import Memory, Planted
 from models.network import Network
 from models.prompts import Context, opening
 from models.tree import Tree
@@ -59,28 +59,62 @@ class TorchEngine:
     @torch.inference_mode()
     def score(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:
         """See :class:`models.engine.Engine`. Steps whose prompts begin alike are one pass: a tree, with no padding."""
+        return self._by_opening(self._score, contexts, answers)
+
+    @torch.inference_mode()
+    def likelihood(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:
+        """Mean log-likelihood of the tokens of each answer to each context, the one that ends it among them: 0 or less.
+
+        One pass for steps whose prompts begin alike, as in :meth:`score`.
+        """
+        return self._by_opening(self._likelihood, contexts, answers)
+
+    def _by_opening(
+        self,
+        judge: Callable[[Sequence[Context], Sequence[Sequence[str]]], list[list[float]]],
+        contexts: Sequence[Context],
+        answers: Sequence[Sequence[str]],
+    ) -> list[list[float]]:
+        """What ``judge`` says of answers, asked once for all contexts that begin alike."""
         alike: dict[tuple[str, bytes], list[int]] = {}
         for place, context in enumerate(contexts):
             alike.setdefault(opening(context, self._network.screenshots), []).append(place)
-        scores: dict[int, list[float]] = {}
+        judged: dict[int, list[float]] = {}
         for places in alike.values():
-            found = self._score([contexts[place] for place in places], [answers[place] for place in places])
-            scores |= zip(places, found, strict=True)
-        return [scores[place] for place in range(len(contexts))]
+            found = judge([contexts[place] for place in places], [answers[place] for place in places])
+            judged |= zip(places, found, strict=True)
+        return [judged[place] for place in range(len(contexts))]
 
     def _score(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:
-        planted = self._memory.plant(contexts)
-        forest = planted.forest
-        ends = [
-            (row, forest.trees[row].say(end, self._network.answer_tokens(answer))[-1])
-            for (row, end), candidates in zip(planted.ends, answers, strict=True)
-            for answer in candidates
-        ]
-        forest.compute()
-        self._memory.keep(planted)
-        logits = self._network.head(forest.hidden(ends), self._network.verdicts)
+        planted, said = self._say(contexts, answers)
+        ends = [(row, places[-1]) for row, places, _ in said]
+        logits = self._network.head(planted.forest.hidden(ends), self._network.verdicts)
         scores = iter(logits.softmax(-1)[:, 0].tolist())
         return [[next(scores) for _ in candidates] for candidates in answers]
+
+    def _likelihood(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:
+        planted, said = self._say(contexts, answers)
+        means = []
+        for row, places, tokens in said:
+            before = planted.forest.hidden([(row, place) for place in places[:-1]])
+            chosen = self._network.head(before).log_softmax(-1)[range(len(tokens)), list(tokens)]
+            means.append(float(chosen.mean()))
+        found = iter(means)
+        return [[next(found) for _ in candidates] for candidates in answers]
+
+    def _say(
+        self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]
+    ) -> tuple[Planted, list[tuple[int, list[int], list[int]]]]:
+        """Prompts with their answers, computed. Of each answer: row, places from the prompt's end on, tokens."""
+        planted = self._memory.plant(contexts)
+        said = []
+        for (row, end), candidates in zip(planted.ends, answers, strict=True):
+            for answer in candidates:
+                tokens = self._network.answer_tokens(answer)
+                said.append((row, [end, *planted.forest.trees[row].say(end, tokens)], tokens))
+        planted.forest.compute()
+        self._memory.keep(planted)
+        return planted, said
 
 
 @dataclass(frozen=True, slots=True)

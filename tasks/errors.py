@@ -7,6 +7,7 @@ RatchetError
  +-- WorkspaceError   git, DVC or the remote is not as a round needs it
  +-- BusyError        another round holds the workspace
  +-- StageError       a stage ended with an error
+ +-- JudgeError       a judge of another server does not answer or refuses
 """
 
 from __future__ import annotations
@@ -38,3 +39,7 @@ class BusyError(RatchetError):
 
 class StageError(RatchetError):
     """A stage ended with an error; its log says more."""
+
+
+class JudgeError(RatchetError):
+    """A judge of another server does not answer or refuses."""

@@ -50,10 +50,7 @@ def run(name: str) -> None:
     if name not in STAGES:
         raise ParamsError(f"stage {name!r}: not one of {', '.join(STAGES)}")
     params = load_params()
-    _log_to(WORK / "logs" / f"{name}.log")
-    warnings.filterwarnings("ignore", category=FutureWarning)  # libraries talking to each other
-    os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning"  # in worker processes too
-    pin(params.numerics)
+    prepare(name, params.numerics)
     module, _, function = STAGES[name].partition(":")
     stage: Callable[[Params], None] = getattr(import_module(module), function)
     try:
@@ -64,6 +61,14 @@ def run(name: str) -> None:
         raise StageError(str(error)) from error
     for left in (WORK / "work").glob(f"{name}-*"):
         remove(left)
+
+
+def prepare(name: str, numerics: Numerics) -> None:
+    """Make this process fit to compute, its log going to ``.ratchet/logs``. Must come before torch is imported."""
+    _log_to(WORK / "logs" / f"{name}.log")
+    warnings.filterwarnings("ignore", category=FutureWarning)  # libraries talking to each other
+    os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning"  # in worker processes too
+    pin(numerics)
 
 
 def pin(numerics: Numerics) -> None:

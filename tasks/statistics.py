@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Labels = Sequence[bool] | NDArray[np.bool_]
+Scores = Sequence[float] | Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def paired_test(champion: Sequence[bool], challenger: Sequence[bool]) -> PairedT
     return PairedTest(wins, losses, len(pairs) - discordant, tail / 2**discordant)
 
 
-def classification(labels: Sequence[bool], scores: Sequence[float], threshold: float = 0.5) -> Classification:
+def classification(labels: Labels, scores: Scores, threshold: float = 0.5) -> Classification:
     """Precision, recall, F1 and accuracy, a score from ``threshold`` on counting as positive."""
     truth, said = _arrays(labels, scores, threshold)
     hits, misses = int((truth & said).sum()), int((truth & ~said).sum())
@@ -101,7 +103,7 @@ def classification(labels: Sequence[bool], scores: Sequence[float], threshold: f
     )
 
 
-def false_accept_rate(labels: Sequence[bool], scores: Sequence[float], threshold: float = 0.5) -> float | None:
+def false_accept_rate(labels: Labels, scores: Scores, threshold: float = 0.5) -> float | None:
     """Share of the negatives that score ``threshold`` or more; None without negatives."""
     truth, said = _arrays(labels, scores, threshold)
     return _ratio(int((~truth & said).sum()), int((~truth).sum()))
@@ -119,7 +121,7 @@ def balanced_accuracy(labels: Sequence[bool], right: Sequence[bool]) -> float | 
     return (sum(of_true) / len(of_true) + sum(of_false) / len(of_false)) / 2
 
 
-def auc(labels: Sequence[bool], scores: Sequence[float]) -> float | None:
+def auc(labels: Labels, scores: Scores) -> float | None:
     """Chance that a positive outscores a negative, ties half (Mann and Whitney 1947); None without both."""
     truth, values = np.asarray(labels, dtype=bool), np.asarray(scores, dtype=float)
     positives, negatives = values[truth], np.sort(values[~truth])
@@ -130,14 +132,14 @@ def auc(labels: Sequence[bool], scores: Sequence[float]) -> float | None:
     return int((below + up_to).sum()) / (2 * len(positives) * len(negatives))
 
 
-def reliability(labels: Sequence[bool], scores: Sequence[float], bins: int = 10) -> list[Bin]:
+def reliability(labels: Labels, scores: Scores, bins: int = 10) -> list[Bin]:
     """The bins of a reliability diagram, equally wide over 0..1 (Guo et al. 2017, section 2)."""
     truth, values = np.asarray(labels, dtype=bool), np.asarray(scores, dtype=float)
     places = np.minimum((values * bins).astype(int), bins - 1)
     return [_bin(index, bins, truth[places == index], values[places == index]) for index in range(bins)]
 
 
-def calibration_error(labels: Sequence[bool], scores: Sequence[float], bins: int = 10) -> float | None:
+def calibration_error(labels: Labels, scores: Scores, bins: int = 10) -> float | None:
     """Expected calibration error (Guo et al. 2017, equation 3): mean |positive share - score| over rows."""
     filled = [(b.n, b.mean_score, b.positive_share) for b in reliability(labels, scores, bins)]
     gaps = [n * abs(share - score) for n, score, share in filled if score is not None and share is not None]
@@ -167,9 +169,7 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-def f1_interval(
-    labels: Sequence[bool], scores: Sequence[float], seed: int, threshold: float = 0.5
-) -> tuple[float, float] | None:
+def f1_interval(labels: Labels, scores: Scores, seed: int, threshold: float = 0.5) -> tuple[float, float] | None:
     """95% bootstrap interval of :func:`classification`'s F1, resampling judgements."""
     truth, said = _arrays(labels, scores, threshold)
     rows = np.column_stack([truth & said, truth, said]).astype(float)
@@ -181,9 +181,7 @@ def _f1(rows: Floats) -> float | None:
     return _ratio(2 * hits, positives + accepted)
 
 
-def _arrays(
-    labels: Sequence[bool], scores: Sequence[float], threshold: float
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _arrays(labels: Labels, scores: Scores, threshold: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     if len(labels) != len(scores):
         raise ValueError(f"{len(labels)} labels for {len(scores)} scores: must be as many")
     return np.asarray(labels, dtype=bool), np.asarray(scores, dtype=float) >= threshold

@@ -148,6 +148,23 @@ def fail_round(round_run: str, stage: str, message: str) -> None:
 
 
 @reporting
+def log_audit(about: Mapping[str, str], figures: Mapping[str, Any], folder: Path) -> str:
+    """Log an audit of reward models as a run of its own and give its id: tags, metrics, and what ``folder`` shows.
+
+    Raises:
+        WorkspaceError: MLflow cannot be reached or refuses.
+    """
+    tags = {**about, MLFLOW_SOURCE_NAME: "ratchet evaluate reward", MLFLOW_GIT_COMMIT: about[COMMIT]}
+    run = client().create_run(experiment(), tags=tags, run_name="audit-reward")
+    run_id = str(run.info.run_id)
+    _log_metrics(run_id, [*metrics(figures, run.info.start_time)])
+    _log_file(run_id, folder / "audit.json", None)
+    client().log_artifacts(run_id, str(folder / "plots"), "plots")
+    client().set_terminated(run_id)
+    return run_id
+
+
+@reporting
 def round_of(flow_run: str) -> int | None:
     """The number of the round that a Prefect flow run (id or name) worked on, or None.
 

@@ -29,6 +29,36 @@ def test_contexts_without_candidates_have_no_scores(network: Network) -> None:
     assert TorchEngine(network).score(contexts()[:1], [[]]) == [[]]
 
 
+def own_likelihood(network: Network, context: Context, answer: str) -> float:
+    """By a plain forward of the model, with no tree, no memory and no batch."""
+    inputs, tokens = network.tensors(context), torch.tensor([network.answer_tokens(answer)])
+    before = inputs["input_ids"].shape[1]
+    for name, filler in (("input_ids", tokens), ("attention_mask", torch.ones_like(tokens))):
+        inputs[name] = torch.cat([inputs[name], filler], dim=1)
+    if "mm_token_type_ids" in inputs:
+        inputs["mm_token_type_ids"] = torch.cat([inputs["mm_token_type_ids"], torch.zeros_like(tokens)], dim=1)
+    with torch.inference_mode():
+        logits = network.model(**inputs).logits[0, before - 1 : -1].log_softmax(-1)
+    return float(logits.gather(1, tokens.T).mean())
+
+
+def test_likelihoods_are_those_of_a_plain_forward(network: Network) -> None:
+    expected = [
+        [own_likelihood(network, context, answer) for answer in answers]
+        for context, answers in zip(contexts(), ACTIONS, strict=True)
+    ]
+    found = TorchEngine(network).likelihood(contexts(), ACTIONS)
+    assert found == [pytest.approx(row, abs=1e-4) for row in expected]
+    assert len({round(value, 3) for row in found for value in row}) == 6
+
+
+def test_likelihoods_along_a_trajectory_are_those_of_a_plain_forward(network: Network) -> None:
+    engine = TorchEngine(network)
+    for context in journey(5):
+        expected = [own_likelihood(network, context, answer) for answer in ACTIONS[0]]
+        assert engine.likelihood([context], [ACTIONS[0]]) == [pytest.approx(expected, abs=1e-4)]
+
+
 def own_answer(network: Network, context: Context) -> str:
     """By transformers' own generate."""
     inputs = network.tensors(context)

@@ -1,0 +1,221 @@
+"""``ratchet evaluate reward``: gather cases, let every judge score them, say how well each does.
+
+Everything is left under ``.ratchet/audit``: ``audit.json`` with all figures, plots, and the material. What an
+interrupted audit has finished is kept, and gone on from by the same command.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from environments.types import Action, GoalError, Instance
+from models.engine import Source
+from models.prompts import Context
+from models.roles import Agent, RewardModel
+from tasks import versions
+from tasks.audit.cases import LABELLED, Labelled, Part
+from tasks.audit.judges import Chance, Judge, Likelihood, Verifier
+from tasks.audit.material import Players, gather, goals_apart, instances_of, with_pairs
+from tasks.audit.summary import Scores, summarise, table
+from tasks.audit.vision import Vision, every_screen, keyframes
+from tasks.base import location
+from tasks.errors import ParamsError, WorkspaceError
+from tasks.files import SEED, STATE, WORK, digest, remove, write_json, write_whole
+from tasks.params import Params, load_params
+from tasks.stages import prepare
+from tasks.workers import JSON, Crew, spread
+
+if TYPE_CHECKING:
+    from models.inference import TorchEngine
+
+OUT = WORK / "audit"
+APART = 500_000  # seeds after evaluate.first_seed, where those of the audit begin: no round's evaluation uses them
+MAX_NEGATIVES = 6  # of a step, among the pairs: more than are trained on, so that every generator has its say
+ADAPTERS = {"seed": SEED / "reward", "champion": STATE / "reward"}
+AGENTS = {"weak": SEED / "agent", "middling": STATE / "agent"}
+
+
+def run(per_goal: int, first_seed: int | None, vision: str) -> list[str]:
+    """Audit all judges. Returns the lines for people; ``.ratchet/audit`` and MLflow have the rest.
+
+    Args:
+        first_seed: of the goal instances; None for those that nothing else uses.
+        vision: a model at ``OPENAI_BASE_URL`` that judges too; "" for none.
+
+    Raises:
+        ParamsError: the seeds are not held out, or the goals cannot be read.
+        WorkspaceError: there are no champions yet.
+    """
+    params = load_params()
+    prepare("evaluate_reward", params.numerics)
+    first = params.evaluate.first_seed + APART if first_seed is None else first_seed
+    if first < params.evaluate.first_seed:
+        raise ParamsError(f"--first-seed {first}: seeds below evaluate.first_seed = {params.evaluate.first_seed} train")
+    if missing := [str(path) for path in (*ADAPTERS.values(), *AGENTS.values()) if not path.is_dir()]:
+        raise WorkspaceError(f"{missing[0]}: not there; `ratchet round` makes it, `ratchet pull` fetches it")
+    try:
+        instances = instances_of(params, per_goal, first)
+    except GoalError as error:
+        raise ParamsError(str(error)) from error
+    scratch = _scratch(params, instances, vision)
+    found = _gather(params, instances, scratch)
+    names = _judges(vision)
+    scores = _score(names, vision, found, params, scratch)
+    summary = summarise(found, scores)
+    about = _about(params, per_goal, first, names)
+    _write(about, summary, found)
+    run_id = _log(about, summary)
+    remove(scratch)
+    return [*table(summary), f"all figures: {OUT}/audit.json, plots beside it; MLflow run {run_id}"]
+
+
+def make_gatherer(params: Params, source: Source) -> Callable[[tuple[Part, Instance]], list[Labelled]]:
+    """What makes the material of one instance, with the agents of the workspace."""
+    engines = {folder: source.engine(folder) for folder in _distinct(AGENTS).values()}
+    folders = {name: _distinct(AGENTS).get(name, AGENTS["middling"]) for name in AGENTS}
+
+    def work(unit: tuple[Part, Instance]) -> list[Labelled]:
+        agents = {name: Agent(engines[folder].fresh()) for name, folder in folders.items()}
+        part, instance = unit
+        settings = params.explore.model_copy(update={"budget_steps": None, "budget_seconds": None})
+        return gather(part, instance, Players(**agents), settings, f"audit/{params.seed}/{instance.name}")
+
+    return work
+
+
+def make_scorer(source: Source, vision: str) -> Callable[[tuple[str, Sequence[Labelled]]], list[dict[str, Any]]]:
+    """What lets one judge score the cases of one instance."""
+
+    @lru_cache(maxsize=1)  # units come judge by judge: one network at a time is in memory
+    def engine(adapter: Path) -> TorchEngine:
+        return cast("TorchEngine", source.engine(adapter))  # a source without a server
+
+    def judge(name: str, instance: Instance) -> Judge:
+        if name in ADAPTERS:
+            return RewardModel(engine(ADAPTERS[name]).fresh())
+        plain: dict[str, Callable[[], Judge]] = {
+            "chance": lambda: Chance(0),
+            "likelihood": lambda: Likelihood(engine(STATE / "agent").fresh()),
+            "verifier": lambda: Verifier(instance),
+            "vision": lambda: Vision(vision, every_screen),
+            "vision, keyframes": lambda: Vision(vision, keyframes),
+        }
+        return plain[name]()
+
+    def work(unit: tuple[str, Sequence[Labelled]]) -> list[dict[str, Any]]:
+        name, items = unit
+        asked = judge(name, items[0].trajectory.episode.instance)
+        return [_ask(asked, item, whole_path=name in ADAPTERS) for item in items]
+
+    return work
+
+
+def _ask(judge: Judge, item: Labelled, whole_path: bool) -> dict[str, Any]:
+    """The scores of a trajectory's cases, in their order, and of the steps that were taken."""
+    taken = item.taken if whole_path and any(case.query == "outcome" for case in item.cases) else []
+    asked = [(item.context(case.step, case.instruction), Action.parse(case.action)) for case in item.cases]
+    alike: dict[Context, dict[Action, float]] = {}
+    for context, action in [*asked, *taken]:
+        alike.setdefault(context, {})[action] = math.nan
+    if alike:
+        rows = judge.score(list(alike), [list(row) for row in alike.values()])
+        for known, row in zip(alike.values(), rows, strict=True):
+            known.update(zip(known, row, strict=True))
+
+    def scores(of: Iterable[tuple[Context, Action]]) -> list[float | None]:
+        found = (alike[context][action] for context, action in of)
+        return [None if math.isnan(score) else score for score in found]
+
+    return {"trajectory": item.trajectory.id, "cases": scores(asked), "path": scores(taken)}
+
+
+def _gather(params: Params, instances: Sequence[tuple[Part, Instance]], scratch: Path) -> list[Labelled]:
+    units = [(instance.name.replace("/", "-"), (part, instance)) for part, instance in instances]
+    crew = Crew(make_gatherer, (params, _source(params)), params.numerics.threads)
+    found = list(
+        spread("audit: cases", crew, units, scratch / "material", LABELLED, lambda unit: unit[1].goal.max_steps)
+    )
+    return with_pairs(found, goals_apart(instances), MAX_NEGATIVES, params.seed)
+
+
+def _score(
+    names: Sequence[str], vision: str, found: Sequence[Labelled], params: Params, scratch: Path
+) -> dict[str, list[Scores]]:
+    grouped = groupby(found, key=lambda item: item.trajectory.episode.instance.name)
+    groups = [(name.replace("/", "-"), list(group)) for name, group in grouped]
+    units = [(f"{name}-{place}.json", (name, group)) for name in names for place, (_, group) in enumerate(groups)]
+    crew = Crew(make_scorer, (_source(params), vision), params.numerics.threads)
+    rows = iter(list(spread("audit: scores", crew, units, scratch / "scores", JSON)))
+    return {name: [Scores(**next(rows)) for _ in found] for name in names}
+
+
+def _judges(vision: str) -> list[str]:
+    return [
+        "chance",
+        "likelihood",
+        *_distinct(ADAPTERS),
+        "verifier",
+        *(["vision", "vision, keyframes"] if vision else []),
+    ]
+
+
+def _distinct(folders: Mapping[str, Path]) -> dict[str, Path]:
+    """Without what is the same as the last one: before the first promotion, the seed models are the champions."""
+    *_, last = folders.values()
+    return {name: path for name, path in folders.items() if path == last or digest(path) != digest(last)}
+
+
+def _source(params: Params) -> Source:
+    return Source(location(), params.numerics.dtype, params.prompt.screenshots)
+
+
+def _scratch(params: Params, instances: Sequence[tuple[Part, Instance]], vision: str) -> Path:
+    """Where finished work is kept: named by all that it depends on."""
+    models = [digest(path) for path in (*ADAPTERS.values(), *AGENTS.values())]
+    asked = [(part, asdict(instance)) for part, instance in instances]
+    inputs = [params.model_dump(mode="json"), models, asked, vision, versions.head()]
+    return WORK / "work" / f"audit-{hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:12]}"
+
+
+def _about(params: Params, per_goal: int, first: int, names: Sequence[str]) -> dict[str, str]:
+    return {
+        "git.commit": versions.head(),
+        "ratchet.goals": params.goals,
+        "ratchet.instances": f"{per_goal} of each goal from seed {first}",
+        "ratchet.judges": ", ".join(names),
+        **{f"ratchet.{name}_reward": digest(path) for name, path in ADAPTERS.items()},
+        **{f"ratchet.{name}_agent": digest(path) for name, path in AGENTS.items()},
+    }
+
+
+def _write(about: Mapping[str, str], summary: Mapping[str, Any], found: Sequence[Labelled]) -> None:
+    from tasks.audit.plots import draw
+
+    def store(folder: Path) -> None:
+        folder.mkdir()
+        write_json(folder / "audit.json", {"about": about, **summary})
+        draw(folder / "plots", summary)
+        LABELLED.write(folder / "material", found)
+
+    write_whole(OUT, store)
+
+
+def _log(about: Mapping[str, str], summary: Mapping[str, Any]) -> str:
+    from tasks import lineage
+
+    return lineage.log_audit(about, _values(summary["judges"]), OUT)
+
+
+def _values(figures: Any) -> Any:
+    """Nested figures without their intervals, as MLflow shows them."""
+    if not isinstance(figures, Mapping):
+        return figures
+    return figures["value"] if "value" in figures else {key: _values(value) for key, value in figures.items()}
