@@ -149,6 +149,18 @@ def lineage(x: str) -> None:
 
 
 @app.command()
+def report() -> None:
+    """Write the page of all rounds: figures, curves, goals solved for the first time, lineage."""
+    from tasks import lineage, page
+
+    last = page.write(page.FILE)
+    print(f"{page.FILE}: {page.FILE.absolute().as_uri()}")
+    if run := lineage.run_of(last):
+        lineage.log_page(run, page.FILE)
+        print(f"and among the artifacts of {last} in MLflow (`ratchet ui`)")
+
+
+@app.command()
 def status() -> None:
     """Say which round comes or is unfinished, and how the last one ended."""
     from flows.report import status as lines

@@ -30,6 +30,7 @@ from mlflow.utils.mlflow_tags import (
     MLFLOW_DATASET_CONTEXT,
     MLFLOW_GIT_COMMIT,
     MLFLOW_PARENT_RUN_ID,
+    MLFLOW_RUN_NAME,
     MLFLOW_RUN_NOTE,
     MLFLOW_SOURCE_NAME,
 )
@@ -145,6 +146,27 @@ def fail_round(round_run: str, stage: str, message: str) -> None:
     _tag(round_run, {"ratchet.failed_stage": stage, "ratchet.failure": message, MLFLOW_RUN_NOTE: note})
     _log_file(round_run, log_of(stage), "logs")
     client().set_terminated(round_run, "FAILED")
+
+
+@reporting
+def run_of(tag: str) -> str | None:
+    """The id of the run of a round, the newest where there are several; None where MLflow has none.
+
+    Raises:
+        WorkspaceError: MLflow cannot be reached or refuses.
+    """
+    found = runs({ROUND: str(int(tag.removeprefix("round-"))), MLFLOW_RUN_NAME: tag})
+    return str(found[0].info.run_id) if found else None
+
+
+@reporting
+def log_page(run_id: str, path: Path) -> None:
+    """Show a page among the artifacts of a run.
+
+    Raises:
+        WorkspaceError: MLflow cannot be reached or refuses.
+    """
+    _log_file(run_id, path, None)
 
 
 @reporting
