@@ -55,10 +55,21 @@ def workspace(verbose: Verbose = False) -> None:  # noqa: ARG001 (read from the 
 
 
 @app.command("round")
-def make_rounds(
-    rounds: Annotated[int, typer.Option(min=1, help="How many, one after the other.")] = 1,
-) -> None:
+def make_round() -> None:
     """Make a round, or finish the one that was stopped."""
+    _make_rounds(1)
+
+
+@app.command()
+def improve(rounds: Annotated[int, typer.Option(min=1, help="How many, one after the other.")] = 3) -> None:
+    """Make rounds one after the other, and say what came of each. A stopped one is finished first, and counts."""
+    from flows.report import progress
+
+    print("\n".join(progress(_make_rounds(rounds))))
+
+
+def _make_rounds(rounds: int) -> list[int]:
+    """Make so many rounds, print the last lines of each, and return their numbers."""
     from flows.journal import BEGAN, Journal
     from flows.servers import prefect_server
     from tasks import versions
@@ -78,11 +89,14 @@ def make_rounds(
     server.wait()
     # Leaving a flow waits up to a second for its heartbeat, and of a server of our own nobody asks for one.
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None} if server.ours else {}):
+        made = []
         for _ in range(rounds):
             BEGAN.set(began)
             report = run_round()
             print("\n".join(report.lines), flush=True)
+            made.append(report.number)
             began = time.time()
+    return made
 
 
 @app.command()
@@ -134,6 +148,18 @@ def lineage(x: str) -> None:
     from tasks.ancestry import describe
 
     print(describe(x))
+
+
+@app.command()
+def report() -> None:
+    """Write the page of all rounds: figures, curves, goals solved for the first time, lineage."""
+    from tasks import lineage, page
+
+    last = page.write(page.FILE)
+    print(f"{page.FILE}: {page.FILE.absolute().as_uri()}")
+    if run := lineage.run_of(last):
+        lineage.log_page(run, page.FILE)
+        print(f"and among the artifacts of {last} in MLflow (`ratchet ui`)")
 
 
 @app.command()

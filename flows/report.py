@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from flows.journal import Journal
 from tasks import versions
 from tasks.errors import BusyError, WorkspaceError
 from tasks.files import ROUND, read_json
+from tasks.rounds import PastRound, read_round
 
 Decision = Mapping[str, Mapping[str, Any]]
 
@@ -64,6 +65,15 @@ def promotion_message(number: int, decision: Decision) -> str:
     return "\n\n".join([title, "\n".join(verdicts(decision))])
 
 
+def progress(numbers: Sequence[int]) -> list[str]:
+    """A line a round: how good the models are that it left in use, and which of them are its own.
+
+    Raises:
+        WorkspaceError: git has no such round.
+    """
+    return [_progress(read_round(number)) for number in numbers]
+
+
 def read_decision() -> Decision:
     """What the round decided.
 
@@ -87,6 +97,18 @@ def status() -> list[str]:
     if (ROUND / "decision.json").exists():
         lines += [f"last: {line}" for line in verdicts(read_decision())]
     return lines
+
+
+def _progress(made: PastRound) -> str:
+    success = _figure(made.success(made.in_use("agent")).get("rate"))
+    judge = made.in_use("reward")
+    steps, outcomes = (_figure(made.judging(judge, query).get("f1")) for query in ("step", "outcome"))
+    promoted = headline(made.number, made.decision).partition(": ")[2]
+    return f"{made.tag}: agent success {success}; reward model F1 of steps {steps}, of outcomes {outcomes}; {promoted}"
+
+
+def _figure(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
 
 
 def _where(journal: Journal) -> str:

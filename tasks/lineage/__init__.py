@@ -8,7 +8,18 @@ Tags that :func:`begin_round` is given, as far as they are known: ``git.commit``
 """
 
 from tasks.lineage.models import resolve
-from tasks.lineage.runs import begin_round, end_round, fail_round, log_audit, log_stage, round_of
+from tasks.lineage.runs import begin_round, end_round, fail_round, log_audit, log_page, log_stage, round_of, run_of
 from tasks.lineage.source import DvcSource
 
-__all__ = ["DvcSource", "begin_round", "end_round", "fail_round", "log_audit", "log_stage", "resolve", "round_of"]
+__all__ = [
+    "DvcSource",
+    "begin_round",
+    "end_round",
+    "fail_round",
+    "log_audit",
+    "log_page",
+    "log_stage",
+    "resolve",
+    "round_of",
+    "run_of",
+]

@@ -30,6 +30,7 @@ from mlflow.utils.mlflow_tags import (
     MLFLOW_DATASET_CONTEXT,
     MLFLOW_GIT_COMMIT,
     MLFLOW_PARENT_RUN_ID,
+    MLFLOW_RUN_NAME,
     MLFLOW_RUN_NOTE,
     MLFLOW_SOURCE_NAME,
 )
@@ -162,6 +163,27 @@ def log_audit(about: Mapping[str, str], figures: Mapping[str, Any], folder: Path
     client().log_artifacts(run_id, str(folder / "plots"), "plots")
     client().set_terminated(run_id)
     return run_id
+
+
+@reporting
+def run_of(tag: str) -> str | None:
+    """The id of the run of a round, the newest where there are several; None where MLflow has none.
+
+    Raises:
+        WorkspaceError: MLflow cannot be reached or refuses.
+    """
+    found = runs({ROUND: str(int(tag.removeprefix("round-"))), MLFLOW_RUN_NAME: tag})
+    return str(found[0].info.run_id) if found else None
+
+
+@reporting
+def log_page(run_id: str, path: Path) -> None:
+    """Show a page among the artifacts of a run.
+
+    Raises:
+        WorkspaceError: MLflow cannot be reached or refuses.
+    """
+    _log_file(run_id, path, None)
 
 
 @reporting

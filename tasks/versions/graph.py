@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -192,6 +193,24 @@ def pull() -> int:
     with open_repo() as repo, _remote_errors("pull"):
         repo.cloud.get_remote()
         return int(repo.pull()["stats"]["fetched"])
+
+
+@contextmanager
+def checked_out(rev: str, path: str) -> Iterator[Path]:
+    """What DVC has at a path at a git revision, from the cache or the remote, for as long as the block lasts.
+
+    Raises:
+        WorkspaceError: DVC tracks no such path there, or its content is in neither.
+    """
+    from dvc.api import DVCFileSystem
+
+    with tempfile.TemporaryDirectory(prefix="ratchet-") as parent:
+        place = Path(parent) / Path(path).name
+        try:
+            DVCFileSystem(rev=rev).get(path, str(place), recursive=True)
+        except Exception as error:  # each kind of remote has errors of its own
+            raise WorkspaceError(f"{path} of {rev}: {_line(error)}; fetch it with `dvc fetch --all-tags`") from error
+        yield place
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def two_rounds(tmp_path_factory: pytest.TempPathFactory, fresh: Workspace, serve
     workspace = Workspace(
         fresh.copy(tmp_path_factory.mktemp("two") / "workspace").root, fresh.env | {"PREFECT_API_URL": server}
     )
-    done = workspace.ratchet("round", "--rounds", "2")
+    done = workspace.ratchet("improve", "--rounds", "2")
     assert done.returncode == 0, done.stderr
     return workspace
 

@@ -8,7 +8,11 @@ import urllib.request
 from pathlib import Path
 
 import psutil
+import pytest
 from workspace import Workspace
+
+from flows import report
+from tasks.errors import WorkspaceError
 
 
 def test_two_rounds_move_the_state(two_rounds: Workspace) -> None:
@@ -49,7 +53,7 @@ def test_a_commit_holds_nothing_but_the_round(two_rounds: Workspace) -> None:
 
 def test_metrics_of_rounds_compare(two_rounds: Workspace) -> None:
     diff = json.loads(two_rounds.dvc("metrics", "diff", "--json", "round-0001", "round-0002"))
-    assert diff["data/round/metrics.json"]["agent.overall"] == {"old": 1, "new": 2, "diff": 1}
+    assert diff["data/round/metrics.json"]["agent.challenger.tier_3.solved"] == {"old": 0, "new": 1, "diff": 1}
 
 
 def test_the_stages_logs_are_in_prefect(two_rounds: Workspace) -> None:
@@ -127,9 +131,18 @@ def test_a_refusing_stage_stops_the_round_until_it_is_mended(used: Workspace) ->
 
     used.git("checkout", "--quiet", "main")
     used.dvc("checkout", "data/state.dvc")
-    done = used.ratchet("round")
+    done = used.ratchet("improve", "--rounds", "1")
     assert done.returncode == 0, done.stderr
     assert used.git("tag").split() == ["round-0001", "round-0002", "round-0003"]
+    assert done.stdout.splitlines()[-1].startswith("round-0003: agent success 0.500; ")
+
+
+def test_a_line_a_round_says_what_came_into_use(inside: Workspace) -> None:
+    """The agent is the challenger, 2 of 4; the reward model the champion: one of two right steps found, and so on."""
+    figures = "agent success 0.500; reward model F1 of steps 0.500, of outcomes 0.667; agent promoted"
+    assert report.progress([1, 2]) == [f"round-0001: {figures}", f"round-0002: {figures}"]
+    with pytest.raises(WorkspaceError, match="round-0003: names no commit here"):
+        report.progress([3])
 
 
 def _of(run: str) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """The stages of a toy round: each writes small files that follow from its inputs alone."""
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -12,6 +13,12 @@ from pathlib import Path
 from flows.servers import die_with
 
 SEED, STATE, ROUND = Path("data/seed"), Path("data/state"), Path("data/round")
+GOALS = ("click", "form", "mail", "file")  # a tier each
+# (query, label, champion, challenger): F1 of steps 0.5 and 0.8, of outcomes 0.667 and 1.
+JUDGED = (
+    *(("step", True, 0.9, 0.9), ("step", True, 0.1, 0.9), ("step", False, 0.9, 0.9), ("step", False, 0.1, 0.1)),
+    *(("outcome", True, 0.9, 0.9), ("outcome", False, 0.9, 0.1)),
+)
 
 
 def base() -> None:
@@ -49,8 +56,42 @@ def decide() -> None:
         "reward": {"promoted": False, "reason": "not promoted: no better"},
     }
     write(ROUND / "decision.json", json.dumps(verdicts))
-    write(ROUND / "metrics.json", json.dumps({"agent": {"overall": number}}))
     write(ROUND / "plots/success.csv", f"goal,rate\nclick,{number}\n")
+    evaluate(number)
+
+
+def evaluate(number: int) -> None:
+    """The champion solves `click`; the challenger also one goal more, another one in each round."""
+    from tasks.metrics import Judgement, Verdict, summarise
+    from tasks.records import write_trajectories
+
+    solved = {"champion": GOALS[:1], "challenger": (GOALS[0], GOALS[min(number, 3)])}
+    folder = ROUND / "evaluation"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_trajectories(folder, [played(number, goal, model, solved[model]) for goal in GOALS for model in solved])
+    episodes = [
+        Verdict(goal=goal, tier=tier, seed=number, **{model: goal in goals for model, goals in solved.items()})
+        for tier, goal in enumerate(GOALS, 1)
+    ]
+    about = {"source": "pairs", "kind": "click"}
+    judged = [Judgement(id="", query=q, label=label, champion=a, challenger=b, **about) for q, label, a, b in JUDGED]
+    write(ROUND / "metrics.json", json.dumps(summarise(episodes, judged)))
+
+
+def played(number: int, goal: str, model: str, solved: tuple[str, ...]) -> object:
+    """One click on OK, on a screen of the model's own shade."""
+    from PIL import Image
+
+    from environments.types import Action, Element, End, Episode, Goal, Instance, Observation, Step
+    from tasks.records import Origin, Trajectory
+
+    png, button = io.BytesIO(), Element("button", "OK", (20, 40, 60, 20))
+    Image.new("RGB", (160, 210), (0, 90, 200 + number if model == "challenger" else 0)).save(png, format="PNG")
+    screen = Observation(png.getvalue(), (button,))
+    instance = Instance(Goal(goal, "worlds:World", goal, GOALS.index(goal) + 1, 4), number)
+    episode = Episode(instance, f'Do "{goal}" & <go>', (Step(screen, Action.click(button)),), screen, End.COMPLETED)
+    name = f"round-{number:04d}/{instance.name}/{model}"
+    return Trajectory(name, number, Origin.EVALUATION, episode, verdict=goal in solved)
 
 
 def write(path: Path, text: str) -> None:
