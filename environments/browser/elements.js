@@ -20,11 +20,12 @@
   const ticks = (element) =>
     element instanceof HTMLInputElement && ['checkbox', 'radio'].includes(element.type);
 
-  // What to call what shows no text: its label, else the first two of its classes (a sort and a state).
+  // What to call what shows no text: its label, else the first two of its classes (a sort and a state). Never its
+  // tag: a drawing's tag is its shape, which is to be seen.
   const name = (element) => {
     const label = element.getAttribute('aria-label') || element.getAttribute('alt');
     const classes = (element.getAttribute('class') ?? '').split(/\s+/).slice(0, 2).join(' ');
-    return tidy(label || classes || element.id || element.tagName.toLowerCase());
+    return tidy(label || classes || element.id);
   };
 
   const control = (element) => {

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.oracles import clicks, feeds, flights, forms, mail, puzzles, texts, widgets  # noqa: F401  they register
+from environments.oracles import (  # noqa: F401  they register
+    clicks,
+    feeds,
+    flights,
+    forms,
+    mail,
+    puzzles,
+    sights,
+    texts,
+    widgets,
+)
 from environments.oracles.turn import ORACLES, Turn
 from environments.types import COMPLETE, Action, Observation
 
@@ -27,7 +37,7 @@ def next_action(page: str, instruction: str, observation: Observation, taken: Se
     """
     if page not in ORACLES:
         raise NoOracle(f"page {page!r} has no oracle; there is one for {', '.join(sorted(ORACLES))}")
-    return ORACLES[page](Turn(instruction, observation.elements, taken)) or COMPLETE
+    return ORACLES[page](Turn(instruction, observation, taken)) or COMPLETE
 
 
 def pages() -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Small puzzles: numbers to sort, judge or guess, and a shape to name."""
+"""Small puzzles: numbers to sort, judge or guess."""
 
 from __future__ import annotations
 
@@ -8,15 +8,8 @@ import re
 from environments.oracles.turn import Turn, solves
 from environments.types import Action, Kind
 
-_SHAPES = {"rect": "Rectangle", "circle": "Circle", "polygon": "Triangle"}
 _GREATEST_GUESS = 9
 _NUMBERS_TO_CLICK = 5
-
-
-@solves("identify-shape")
-def _identify_shape(turn: Turn) -> Action | None:
-    drawn = turn.elements[0].text
-    return turn.click("button", _SHAPES.get(drawn) or ("Number" if drawn.isdigit() else "Letter"))
 
 
 @solves("odd-or-even")

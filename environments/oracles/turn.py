@@ -6,16 +6,21 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from environments.types import Action, Element, Kind
+from environments.types import Action, Element, Kind, Observation
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The instruction, the elements on the screen, and the actions taken so far."""
+    """The instruction, the screen, and the actions taken so far."""
 
     instruction: str
-    elements: tuple[Element, ...]
+    observation: Observation
     taken: Sequence[Action]
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """The visible elements, in page order."""
+        return self.observation.elements
 
     @property
     def quoted(self) -> list[str]:

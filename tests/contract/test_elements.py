@@ -43,3 +43,14 @@ def test_a_blank_thing_to_click_is_shown(browser: Browser) -> None:
     card = "<div class='card' style='height:20px;background:red;{}'><span style='font-size:0'>7</span></div>"
     assert _shown(browser, card.format("cursor:pointer")) == [("image", "card", [])]
     assert _shown(browser, card.format("")) == []
+
+
+def test_a_drawing_without_a_label_is_not_named(browser: Browser) -> None:
+    """A drawing's tag is its shape, and telling the shape is what an agent's eyes are for."""
+    shapes = "<circle cx=9 cy=9 r=9 /><rect class=tile x=20 width=9 height=9 /><path aria-label=Arrow d='M40 0h9v9z'/>"
+    assert _shown(browser, f"<svg>{shapes}</svg><canvas width=9 height=9></canvas>") == [
+        ("image", "", []),
+        ("image", "tile", []),
+        ("image", "Arrow", []),
+        ("image", "", []),
+    ]
