@@ -26,10 +26,10 @@ HOME = Path(".ratchet/eyes")
 LEARNT = Path("data/base")  # what comes with the repository
 SHEETS, HELD_PAGES, REPORT_EVERY = 9, 100, 100  # the last sheet is held out
 COURSES = (
-    Course("parts", updates=2800, batch=16, side=10, rate=1e-3),
-    Course("pages", updates=400, batch=4, side=20, rate=3e-4),
+    Course("parts", updates=2000, batch=16, side=10, rate=1e-3),
+    Course("pages", updates=200, batch=4, side=20, rate=3e-4),
 )
-ALIGNMENT = Alignment(updates=400, lessons=8, exercises=2, rank=32, rate=1e-3)
+ALIGNMENT = Alignment(updates=180, lessons=7, exercises=3, rank=32, rate=1e-3)
 
 
 def main() -> None:

@@ -20,7 +20,8 @@ from models.prompts import Context
 _DRAWN = ("box", "figure", "icon")
 _PRESSABLE = ("button", "link", "tab", "option", "checkbox", "radio")
 _ASKED = 6  # things asked of one picture
-_LISTED = 10  # things told by a list
+_LISTED = 10  # things told by an answer
+_SHOWN = 14  # elements shown of a crammed page
 _UNNAMED = ("", "", "", "item", "dot", "part", "tile")  # what a list calls all that is drawn
 _PRESS = ("Press {}.", "Tap {}.", "Go for {}.", "Use {}.", "Hit {} once.", "Choose {}.", "Activate {}.", "Pick {}.")
 _NAMED = ('"{}"', '"{}"', "{}", "the {sort} {}", 'the {sort} "{}"', 'the {sort} labelled "{}"', "what says {}")
@@ -126,13 +127,22 @@ def listing(scene: Scene) -> Iterator[Lesson]:
 
 def pressing(scene: Scene) -> Iterator[Lesson]:
     """Press the one thing that a description fits, by a list that does not say which it is."""
-    unnamed = scene.chooser.choice(_UNNAMED)
-    blind = [_blinded(element, unnamed) for element in scene.shot.observation.elements]
-    for said, thing in scene.chooser.sample(found := scene.single(scene.seen(*_DRAWN)), min(1, len(found))):
+    found = scene.single(scene.seen(*_DRAWN))
+    for said, thing in scene.chooser.sample(found, min(1, len(found))):
         element = scene.shot.element(thing.mark)
         if element is not None:
+            unnamed = scene.chooser.choice(_UNNAMED)
             asked = scene.chooser.choice(_PRESS).format(f"the {said}")
-            yield scene.ask("pressing", asked, str(Action.click(_blinded(element, unnamed))), blind)
+            shown = [_blinded(one, unnamed) for one in _among(scene, element)]
+            yield scene.ask("pressing", asked, str(Action.click(_blinded(element, unnamed))), shown)
+
+
+def _among(scene: Scene, element: Element) -> list[Element]:
+    """An element and some of the others, in page order: the list of a crammed page is long."""
+    listed = scene.shot.observation.elements
+    others = [one for one in listed if one != element]
+    kept = {element, *scene.chooser.sample(others, min(_SHOWN - 1, len(others)))}
+    return [one for one in listed if one in kept]
 
 
 def _blinded(element: Element, name: str) -> Element:
