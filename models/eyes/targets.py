@@ -1,38 +1,43 @@
-"""What the tower is taught first: which letters each patch shows, and which words each cell says.
+"""What the tower is taught: what things each cell shows, and where they are.
 
-The words are tokens of the language model, and a cell says them in the model's own input embeddings: so what the
-eyes see stands before the language model as words do, and little is left to align.
+Things are told in the language model's own input embeddings of a few words (colours, shapes, icons, kinds, states), so
+that what the eyes see stands before the language model as words do; a code of where the thing is comes on top.
 """
 
 from __future__ import annotations
 
 import io
+import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
-from torch.utils.data import Dataset
 
+from environments.browser.chromium import VIEWPORT_PX
 from environments.pages.blocks import Thing
-from environments.pages.page import random_page
-from environments.pages.studio import Shot, Studio
-from models.eyes.shape import CELLS, IMAGE_PX, PATCHES, Grid
+from environments.pages.figures import COLOURS, ICONS, SHAPES
+from environments.pages.studio import Shot
+from models.eyes.shape import CELLS, IMAGE_PX, Grid
 
-LETTERS = "".join(map(chr, range(33, 127)))
-SLOTS = 3  # letters told of a patch: it is 8 pixels wide
-BLANK, OTHER = 0, len(LETTERS) + 1  # classes of a slot; letter n is class n + 1
-WORDS = 6  # tokens told of a cell
-
-_SAYS = {
-    "button": " button", "link": " link", "textbox": " input", "password": " password", "checkbox": " check",
-    "radio": " radio", "select": " select", "option": " option", "tab": " tab", "heading": " heading",
-    "box": " box", "textarea": " input", "icon": " icon", "figure": " figure",
+SORTS = {
+    "button": "button", "link": "link", "textbox": "input", "password": "password", "checkbox": "check",
+    "radio": "radio", "select": "select", "option": "option", "tab": "tab", "heading": "heading",
+    "box": "box", "textarea": "input", "icon": "icon", "figure": "figure",
 }  # fmt: skip
+GROUPS = {
+    "colour": (*COLOURS,),
+    "shape": (*SHAPES, "letter", "digit", *ICONS),
+    "sort": (*dict.fromkeys(SORTS.values()),),
+    "size": ("small", "large"),
+    "state": ("on",),
+}
+FACTS = tuple(word for words in GROUPS.values() for word in words)  # what can be told of a thing
+TOLD = 6  # facts told of a cell
+NOWHERE = -1.0
+_PITCHES_PX = (512.0, 256.0, 128.0, 64.0, 40.0, 24.0)  # wave lengths of the code of a place
 
 
 def pixels(png: bytes) -> Tensor:
@@ -41,95 +46,51 @@ def pixels(png: bytes) -> Tensor:
     return torch.from_numpy(np.array(image)).permute(2, 0, 1)
 
 
-def letters(shot: Shot) -> Tensor:
-    """The letters whose centres lie in each patch, in reading order: classes (patches, slots)."""
-    grid, found = Grid(PATCHES), defaultdict[int, list[tuple[float, float, int]]](list)
-    for text, centres in shot.texts:
-        for letter, centre in zip(text, centres, strict=False):
-            if centre is not None and (place := grid.place(*centre)) is not None:
-                found[place].append((round(centre[1] / 6), centre[0], _letter(letter)))
-    classes = torch.full((PATCHES**2, SLOTS), BLANK)
-    for place, seen in found.items():
-        told = [letter for _, _, letter in sorted(seen)[:SLOTS]]
-        classes[place, : len(told)] = torch.tensor(told)
-    return classes
+def things(shot: Shot, seen: Sequence[Thing]) -> tuple[Tensor, Tensor]:
+    """What each cell shows: facts (cells, told), -1 where there are fewer, and the centre (cells, 2) of its thing.
+
+    A thing's colour is told by every cell it covers, all else by the cell of its centre. A cell with several centres
+    tells the facts of all and the place of the last; one with none has no place.
+    """
+    grid, told = Grid(CELLS), defaultdict[int, dict[int, None]](dict)
+    centres = torch.full((CELLS**2, 2), NOWHERE)
+    for thing in seen:
+        if thing.mark not in shot.boxes:
+            continue
+        box = shot.boxes[thing.mark]
+        if thing.colour:
+            for place in grid.within(box):
+                told[place][FACTS.index(thing.colour)] = None
+        x, y = box[0] + box[2] / 2, box[1] + box[3] / 2
+        if (place := grid.place(x, y)) is not None:
+            told[place] |= dict.fromkeys(_facts(thing))
+            centres[place] = torch.tensor([x, y])
+    facts = torch.full((CELLS**2, TOLD), -1)
+    for place, found in told.items():
+        chosen = list(found)[:TOLD]
+        facts[place, : len(chosen)] = torch.tensor(chosen)
+    return facts, centres
 
 
-def _letter(letter: str) -> int:
-    return LETTERS.index(letter) + 1 if letter in LETTERS else OTHER
+def _facts(thing: Thing) -> list[int]:
+    words = (thing.colour, thing.shape, SORTS.get(thing.sort, ""), thing.size, "on" if thing.on else "")
+    return [FACTS.index(word) for word in words if word]
 
 
-@dataclass
-class Vocabulary:
-    """The language model's tokens. ``tokenizer`` is its fast tokenizer."""
+def place_code(points: Tensor, width: int) -> Tensor:
+    """A code (..., width) of length 1 for points (..., 2) in CSS pixels: the nearer two are, the more alike.
 
-    tokenizer: Any
-    _known: dict[str, int] = field(default_factory=dict)
-
-    def pieces(self, text: str) -> list[tuple[int, int, int]]:
-        """(token, start, stop) of the pieces of a text."""
-        found = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        return [(token, *span) for token, span in zip(found["input_ids"], found["offset_mapping"], strict=True)]
-
-    def token(self, word: str) -> int:
-        """The first token of a word."""
-        if word not in self._known:
-            self._known[word] = self.tokenizer.encode(word, add_special_tokens=False)[0]
-        return self._known[word]
+    Sines and cosines of both coordinates at several wave lengths, turned into ``width`` dimensions at random.
+    """
+    waves = 2 * math.pi / torch.tensor(_PITCHES_PX, device=points.device)
+    angles = (points[..., None] * waves).flatten(-2)
+    turns = torch.cat([angles.cos(), angles.sin()], dim=-1) / math.sqrt(angles.shape[-1])
+    drawn = torch.randn(width, turns.shape[-1], generator=torch.Generator().manual_seed(0))
+    return turns @ torch.linalg.qr(drawn).Q.T.to(points.device)
 
 
-def words(shot: Shot, things: Sequence[Thing], vocabulary: Vocabulary) -> Tensor:
-    """The tokens that each cell says: (cells, words), -1 where there are fewer."""
-    grid, said = Grid(CELLS), defaultdict[int, list[int]](list)
-    for text, centres in shot.texts:
-        for token, start, stop in vocabulary.pieces(text):
-            seen = [centre for centre in centres[start:stop] if centre is not None]
-            if seen and (place := grid.place(*np.mean(seen, axis=0))) is not None:
-                said[place].append(token)
-    for thing in things:
-        if thing.mark in shot.boxes:
-            _say(thing, shot.boxes[thing.mark], grid, said, vocabulary)
-    table = torch.full((CELLS**2, WORDS), -1)
-    for place, tokens in said.items():
-        distinct = list(dict.fromkeys(tokens))[:WORDS]
-        table[place, : len(distinct)] = torch.tensor(distinct)
-    return table
-
-
-def _say(
-    thing: Thing,
-    box: tuple[float, float, float, float],
-    grid: Grid,
-    said: dict[int, list[int]],
-    vocabulary: Vocabulary,
-) -> None:
-    """A colour is said all over a thing; its sort, shape and state where its centre is."""
-    left, top, width, height = box
-    if thing.colour:
-        for place in grid.within(box):
-            said[place].append(vocabulary.token(f" {thing.colour}"))
-    centre = grid.place(left + width / 2, top + height / 2)
-    if centre is None:
-        return
-    for word in (_SAYS.get(thing.sort, ""), thing.shape and f" {thing.shape}", " on" if thing.on else ""):
-        if word:
-            said[centre].append(vocabulary.token(word))
-
-
-class Readings(Dataset[tuple[Tensor, Tensor, Tensor]]):
-    """Random pages from ``first`` on: (pixels, letters, words) of each. Endless but for ``count``."""
-
-    def __init__(self, first: int, count: int, tokenizer: Any, lexicon: Sequence[str]) -> None:
-        self._first, self._count = first, count
-        self._vocabulary, self._lexicon = Vocabulary(tokenizer), lexicon
-        self._studio: Studio | None = None
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, index: int) -> tuple[Tensor, Tensor, Tensor]:
-        if self._studio is None:
-            self._studio = Studio()
-        page = random_page(self._first + index, self._lexicon)
-        shot = self._studio.show(page)
-        return pixels(shot.observation.screenshot), letters(shot), words(shot, page.things, self._vocabulary)
+def nearest_place(code: Tensor) -> Tensor:
+    """The points (..., 2), on a raster of two pixels, whose codes fit best."""
+    width, height = VIEWPORT_PX
+    raster = torch.cartesian_prod(torch.arange(0, width, 2.0), torch.arange(0, height, 2.0)).to(code.device)
+    return raster[(code @ place_code(raster, code.shape[-1]).T).argmax(-1)]

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from transformers import Idefics3Config, Idefics3ImageProcessorPil, Idefics3VisionConfig
 from transformers.models.idefics3.modeling_idefics3 import Idefics3Connector, Idefics3VisionTransformer
 
 from models.eyes.shape import HEADS, IMAGE_PX, INNER, LAYERS, MEAN, PATCH_PX, PATCHES, SHUFFLE, STD, WIDTH
-from models.eyes.targets import BLANK, LETTERS, SLOTS
+from models.eyes.targets import place_code
 
-_CLASSES = len(LETTERS) + 2
-_SHARPNESS = 16.0  # the logit of a cell that says a word of mean length exactly
-_BLANK_WEIGHT = 0.1  # most patches and cells show nothing
-_DISTRACTORS = 1024  # words of the vocabulary that a batch does not say
+_SHARPNESS = 10.0  # the logit of a cell that says one fact exactly
+_BLANK_WEIGHT = 0.1  # most cells show nothing
+_PLACE_SHARE = 0.7  # of a cell's length that the code of a place has beside a word
 
 
 def vision_config() -> dict[str, int | str]:
@@ -45,7 +44,7 @@ def image_processor() -> Idefics3ImageProcessorPil:
 
 
 class Tower(nn.Module):
-    """Tower, connector, and a head that names letters, which is dropped after the training."""
+    """Tower and connector."""
 
     def __init__(self, width_of_words: int) -> None:
         super().__init__()
@@ -55,23 +54,22 @@ class Tower(nn.Module):
         vision._attn_implementation = "sdpa"
         self.vision_model = Idefics3VisionTransformer(vision)
         self.connector = Idefics3Connector(config)
-        self.letters = nn.Linear(WIDTH, SLOTS * _CLASSES)
         look_beside(self.vision_model)
         _begin_idle(self.vision_model.encoder.layers[BESIDE_LAYERS:])
 
-    def forward(self, pixels: Tensor, places: Tensor, layers: int = LAYERS) -> tuple[Tensor, Tensor]:
-        """Logits of letters (batch, patches, slots, classes) and what the cells say (batch, cells, width of words).
+    def forward(self, pixels: Tensor, places: Tensor) -> Tensor:
+        """What the cells say (batch, cells, width of words).
 
-        ``pixels`` is a square part of each picture, ``places`` the numbers of its patches (batch, patches). Of the
-        tower's layers only the first ``layers`` are run.
+        ``pixels`` is a square part of each picture, ``places`` the numbers of its patches (batch, patches).
         """
         embeddings = self.vision_model.embeddings
         patches = embeddings.patch_embedding(pixels).flatten(2).transpose(1, 2)
         patches = patches + embeddings.position_embedding(places)
-        for layer in self.vision_model.encoder.layers[:layers]:
+        for layer in self.vision_model.encoder.layers:
             patches = layer(patches, None)
         patches = self.vision_model.post_layernorm(patches)
-        return self.letters(patches).unflatten(-1, (SLOTS, _CLASSES)), self.connector(patches)
+        said: Tensor = self.connector(patches)
+        return said
 
 
 @torch.no_grad()
@@ -120,35 +118,48 @@ def _attend(attention: Any, head: int, beside: tuple[int, int], waves: Tensor, s
             attention.k_proj.weight[row : row + 2, at : at + 2] += sharpness * turned
 
 
-def letters_loss(logits: Tensor, wanted: Tensor) -> Tensor:
-    """Cross-entropy of the slots' classes; blank ones count little."""
-    weight = torch.ones(_CLASSES, device=logits.device)
-    weight[BLANK] = _BLANK_WEIGHT
-    return functional.cross_entropy(logits.float().flatten(0, -2), wanted.flatten(), weight)
+@dataclass(frozen=True, slots=True)
+class Meanings:
+    """The language model's input embeddings of the facts (facts, width), and of an empty cell (width,)."""
+
+    facts: Tensor
+    blank: Tensor
+
+    @property
+    def length(self) -> Tensor:
+        """Of the mean fact."""
+        return self.facts.norm(dim=-1).mean()
+
+    def of(self, told: Tensor, centres: Tensor) -> Tensor:
+        """What cells (cells, told) with centres (cells, 2) are to say (cells, width)."""
+        there = (told >= 0)[..., None]
+        said = (self.facts[told.clamp(min=0)] * there).sum(-2) / there.sum(-2).clamp(min=1).sqrt()
+        code = place_code(centres, self.facts.shape[-1]) * self.length * _PLACE_SHARE
+        said = said + code * (centres[..., :1] >= 0)
+        return torch.where(there.any(-2), said, self.blank)
+
+    def chances(self, said: Tensor) -> Tensor:
+        """Logits (..., facts): how far what is said goes in each fact's own direction."""
+        own = self.facts - self.facts.mean(0)
+        return _SHARPNESS * (said.float() @ own.T) / own.square().sum(-1).mean()
 
 
-def words_loss(said: Tensor, wanted: Tensor, table: Tensor, blank: int, generator: torch.Generator) -> Tensor:
-    """How far the cells are from the mean of their words, plus the cross-entropy of the words, shared evenly.
+def things_loss(said: Tensor, told: Tensor, centres: Tensor, meanings: Meanings) -> Tensor:
+    """How far cells are from what they are to say, plus the cross-entropy of their facts, shared evenly.
 
     Args:
         said: what the cells say, (batch, cells, width).
-        wanted: tokens (batch, cells, words), -1 for none; a cell without any is to be the word ``blank``.
-        table: the language model's input embeddings (tokens, width), which the words are compared with.
+        told: facts (batch, cells, told), -1 for none.
+        centres: (batch, cells, 2) in CSS pixels, negative for none.
     """
-    told = wanted >= 0
-    some = told.any(-1)
-    size = table.square().sum(-1).mean()
-    nothing = (said[~some].float() - table[blank]).square().sum(-1) / size
-    said, wanted, told = said[some], wanted[some].clamp(min=0), told[some]
-    share = told / told.sum(-1, keepdim=True)
-    apart = (said.float() - (table[wanted] * share[..., None]).sum(-2)).square().sum(-1) / size
-    drawn = torch.randint(len(table), (_DISTRACTORS,), generator=generator)
-    among, place = torch.cat([wanted[told], drawn]).unique(return_inverse=True)  # type: ignore[no-untyped-call]
-    chances = (said @ (table[among].T * (_SHARPNESS / size)).to(said.dtype)).float().log_softmax(-1)
-    index = torch.zeros_like(wanted)
-    index[told] = place[: int(told.sum())]
-    missed = -(chances.gather(-1, index) * share).sum(-1)
-    return (missed + apart).mean() + _BLANK_WEIGHT * nothing.mean()
+    some = (told >= 0).any(-1)
+    weight = torch.where(some, 1.0, _BLANK_WEIGHT)
+    apart = (said.float() - meanings.of(told, centres)).square().sum(-1) / meanings.length**2
+    told = told[some]
+    share = (told >= 0) / (told >= 0).sum(-1, keepdim=True)
+    chances = meanings.chances(said[some]).log_softmax(-1)
+    missed = -(chances.gather(-1, told.clamp(min=0)) * share).sum()
+    return (apart * weight).sum() / weight.sum() + missed / max(1, len(told))
 
 
 def optimizers(tower: nn.Module, rate: float) -> list[torch.optim.Optimizer]:

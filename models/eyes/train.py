@@ -1,13 +1,9 @@
-"""The first training of the tower: to name the letters of random pages, then to say their words.
-
-Letters come first, with two layers: the words of a vocabulary of 49,152 cannot be learnt before them, and their
-gradients drown the others (docs/decisions/0013-eyes.md).
-"""
+"""The first training of the tower: to say what things there are on random pages, and where."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,100 +11,110 @@ import torch
 from torch import Tensor
 
 from models.checkpoint import resume, save
-from models.eyes.shape import LAYERS
 from models.eyes.sheets import Batch, Sheets
-from models.eyes.targets import BLANK
-from models.eyes.tower import Tower, letters_loss, optimizers, words_loss
+from models.eyes.targets import FACTS, GROUPS, NOWHERE, nearest_place
+from models.eyes.tower import Meanings, Tower, optimizers, things_loss
 
-SAVE_EVERY = 200  # updates between two checkpoints
-_WARM_UP = 50  # updates
+SAVE_EVERY = 50  # updates between two checkpoints
+_WARM_UP = 30  # updates
 _MAX_NORM = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """``updates`` on ``batch`` parts of ``side`` patches a side, with the first ``layers`` of the tower.
-
-    ``words`` is the weight of what cells say beside that of letters; ``rate`` the peak.
-    """
+    """``updates`` on ``batch`` parts of ``side`` patches a side; ``rate`` is the peak."""
 
     name: str
     updates: int
     batch: int
     side: int
-    layers: int
-    words: float
     rate: float
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The language model's input embeddings (tokens, width), and the token of an empty cell."""
-
-    table: Tensor
-    blank: int
-
-
+_CHOICES = {name: words for name, words in GROUPS.items() if len(words) > 1}
 Report = Callable[[int, float], None]
 
 
-def teach(tower: Tower, sheets: Sheets, words: Words, course: Course, scratch: Path, report: Report) -> list[float]:
-    """Train the tower in place; an interrupted training goes on from ``scratch``.
+def teach(
+    tower: Tower, sheets: Sheets, meanings: Meanings, course: Course, scratch: Path, report: Report
+) -> list[float]:
+    """Train the tower in place; an interrupted training goes on from ``scratch``. Returns the loss of every update."""
+
+    def loss_of(update: int) -> Tensor:
+        return _loss(tower, sheets.parts(course.batch, course.side, update), meanings)
+
+    weights = dict(tower.named_parameters())
+    return descend(weights, optimizers(tower, course.rate), course.updates, loss_of, scratch, report)
+
+
+def descend(
+    weights: Mapping[str, Tensor],
+    optimizers: Sequence[torch.optim.Optimizer],
+    updates: int,
+    loss_of: Callable[[int], Tensor],
+    scratch: Path,
+    report: Report,
+) -> list[float]:
+    """Train weights in place by the loss of each update, from where ``scratch`` left off.
 
     ``report`` is called with (updates done, loss of the last). Returns the loss of every update.
     """
-    weights = dict(tower.named_parameters())
-    trained = optimizers(tower, course.rate)
-    history = resume(scratch, weights, trained)
-    for update in range(len(history), course.updates):
-        _set_rate(trained, course, update)
-        loss = _loss(tower, sheets.parts(course.batch, course.side, update), words, course, update)
+    history = resume(scratch, weights, optimizers)
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group.setdefault("initial_lr", group["lr"])
+    for update in range(len(history), updates):
+        _set_rate(optimizers, update, updates)
+        loss = loss_of(update)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(tower.parameters(), _MAX_NORM)
-        for optimizer in trained:
+        torch.nn.utils.clip_grad_norm_(weights.values(), _MAX_NORM)
+        for optimizer in optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         history.append(float(loss.item()))
         report(update + 1, history[-1])
         if (update + 1) % SAVE_EVERY == 0:
-            save(scratch, weights, trained, history)
+            save(scratch, weights, optimizers, history)
     return history
 
 
-def _loss(tower: Tower, batch: Batch, words: Words, course: Course, update: int) -> Tensor:
-    with torch.autocast(words.table.device.type, torch.bfloat16):
-        named, said = tower(batch.pixels, batch.places, course.layers)
-    loss = letters_loss(named, batch.letters)
-    if not course.words:
-        return loss
-    drawn = torch.Generator().manual_seed(update)
-    return loss + course.words * words_loss(said, batch.words, words.table, words.blank, drawn)
+def _loss(tower: Tower, batch: Batch, meanings: Meanings) -> Tensor:
+    with torch.autocast(meanings.facts.device.type, torch.bfloat16):
+        said = tower(batch.pixels, batch.places)
+    return things_loss(said, batch.facts, batch.centres, meanings)
 
 
-def _set_rate(trained: list[torch.optim.Optimizer], course: Course, update: int) -> None:
+def _set_rate(optimizers: Sequence[torch.optim.Optimizer], update: int, updates: int) -> None:
     """Linear warm-up, then a cosine down to 2 % of the peak."""
-    falling = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * update / course.updates))
-    for optimizer in trained:
+    falling = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * update / updates))
+    for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"] * falling * min(1.0, (update + 1) / _WARM_UP)
 
 
 @torch.inference_mode()
-def measure(tower: Tower, sheets: Sheets, words: Words, pages: int, layers: int = LAYERS) -> dict[str, float]:
-    """How much is read of the first ``pages`` pages, whole, as shares.
+def measure(tower: Tower, sheets: Sheets, meanings: Meanings, pages: int) -> dict[str, float]:
+    """How much is seen of the first ``pages`` pages, whole, as shares.
 
-    ``letters`` that are named; ``patches`` with letters, all of which are right; ``cells`` with words that say one of
-    them before all others of the vocabulary.
+    For each group of facts, the cells that tell one of them and say it before the others
+    of the group; ``places`` of things that are told to within eight pixels.
     """
-    counts = torch.zeros(3, 2)
+    counts: dict[str, list[Tensor]] = {}
     for page in range(pages):
         batch = sheets.whole([page])
-        named, said = tower(batch.pixels, batch.places, layers)
-        right, there = named.argmax(-1) == batch.letters, batch.letters != BLANK
-        some = (batch.words >= 0).any(-1)
-        first = (said[some] @ words.table.T).argmax(-1)
-        hit = (batch.words[some] == first[:, None]).any(-1)
-        for row, told in enumerate((right[there], right.all(-1)[there.any(-1)], hit)):
-            counts[row] += torch.tensor([told.sum(), told.numel()])
-    letters, patches, cells = (counts[:, 0] / counts[:, 1]).tolist()
-    return {"letters": letters, "patches": patches, "cells": cells}
+        said = tower(batch.pixels, batch.places)
+        for name, words in _CHOICES.items():
+            counts.setdefault(name, []).append(_told(meanings.chances(said), batch.facts, words))
+        placed = batch.centres[..., 0] >= 0
+        code = said[placed].float() - meanings.of(batch.facts, torch.full_like(batch.centres, NOWHERE))[placed]
+        off = (nearest_place(code) - batch.centres[placed]).norm(dim=-1)
+        counts.setdefault("places", []).append(off < 8)
+    return {name: float(torch.cat(found).float().mean()) for name, found in counts.items()}
+
+
+def _told(chances: Tensor, facts: Tensor, words: Sequence[str]) -> Tensor:
+    """Of the cells that tell a fact of a group: whether they say one of theirs before the others of the group."""
+    first, stop = FACTS.index(words[0]), FACTS.index(words[0]) + len(words)
+    within = (facts >= first) & (facts < stop)
+    best = first + chances[..., first:stop].argmax(-1, keepdim=True)
+    return ((facts == best) & within).any(-1)[within.any(-1)]

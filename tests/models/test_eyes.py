@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 from pathlib import Path
 
 import pytest
@@ -17,21 +18,19 @@ from environments.pages.studio import Shot
 from environments.types import Observation
 from models.eyes.shape import CELLS, IMAGE_PX, IMAGE_TOKENS, PATCH_PX, PATCHES, SHUFFLE, Grid, scaled
 from models.eyes.sheets import PAGES, Sheets
-from models.eyes.targets import BLANK, LETTERS, SLOTS, WORDS, letters, pixels, words
-from models.eyes.tower import Tower, image_processor, vision_config, words_loss
-from models.eyes.train import Course, Words, measure, teach
+from models.eyes.targets import (
+    FACTS,
+    NOWHERE,
+    TOLD,
+    nearest_place,
+    pixels,
+    place_code,
+    things,
+)
+from models.eyes.tower import Meanings, Tower, image_processor, things_loss, vision_config
+from models.eyes.train import Course, measure, teach
 
-WIDTH_OF_WORDS = 24
-
-
-class Pairs:
-    """A vocabulary whose tokens are pairs of letters, numbered by the first."""
-
-    def pieces(self, text: str) -> list[tuple[int, int, int]]:
-        return [(ord(text[at]), at, min(at + 2, len(text))) for at in range(0, len(text), 2)]
-
-    def token(self, word: str) -> int:
-        return ord(word.strip()[0]) + 1000
+WIDTH_OF_WORDS = 80  # a little more than there are facts
 
 
 def shot(*texts: tuple[str, tuple[tuple[float, float] | None, ...]], **boxes: tuple[float, ...]) -> Shot:
@@ -49,34 +48,56 @@ def test_a_grid_numbers_the_viewport_row_by_row() -> None:
     assert grid.within((9, 1, 2, 2)) == [1]  # too small to hold a centre
 
 
-def test_letters_go_to_the_patches_that_their_centres_lie_in() -> None:
-    seen = shot(("aB ~", ((1.0, 2.0), (9.0, 2.0), None, (10.0, 3.0))), ("é", ((159.0, 209.0),)))
-    table = letters(seen)
-    assert table[0].tolist() == [LETTERS.index("a") + 1, BLANK, BLANK]
-    assert table[1].tolist() == [LETTERS.index("B") + 1, LETTERS.index("~") + 1, BLANK]
-    assert table[399].tolist() == [len(LETTERS) + 1, BLANK, BLANK]
-    assert (table != BLANK).sum() == 4
+def test_things_go_to_the_cells_that_they_cover_and_are_centred_in() -> None:
+    seen = shot(t0=(0.0, 0.0, 32.0, 21.0), t1=(100.0, 100.0, 10.0, 10.0))  # in cells of 16 by 21 pixels
+    figure = Thing("t1", "figure", shape="star", colour="blue", size="small", on=True)
+    facts, centres = things(seen, [Thing("t0", "box", colour="red"), figure, Thing("t2", "button", "unseen")])
+    told = [[FACTS[fact] for fact in cell if fact >= 0] for cell in facts.tolist()]
+    assert told[0] == ["red"]  # covered by the box
+    assert told[1] == ["red", "box"]  # the box's centre is at 16, 10.5
+    assert told[5 * 10 + 6] == ["blue", "star", "figure", "small", "on"]
+    assert sum(map(bool, told)) == 3
+    assert centres[1].tolist() == [16.0, 10.5]
+    assert centres[56].tolist() == [105.0, 105.0]
+    assert (centres[:, 0] == NOWHERE).sum() == 98
 
 
-def test_words_go_to_the_cells_that_they_are_centred_in() -> None:
-    seen = shot(("abc", ((2.0, 5.0), (30.0, 5.0), (31.0, 5.0))), t0=(0.0, 0.0, 32.0, 21.0))
-    table = words(seen, [Thing("t0", "box", colour="red"), Thing("t1", "button", "unseen")], Pairs())  # type: ignore[arg-type]
-    centre_of_ab, centre_of_c = 1, 1  # (2 + 30) / 2 = 16 and 31, in cells of 16 by 21 pixels
-    assert table[centre_of_ab].tolist()[:4] == [ord("a"), ord("c"), ord("r") + 1000, ord("b") + 1000]
-    assert table[0].tolist() == [ord("r") + 1000, -1, -1, -1, -1, -1]
-    assert centre_of_ab == centre_of_c
-    assert (table >= 0).sum() == 5
+def test_a_place_can_be_read_from_its_code() -> None:
+    points = torch.tensor([[4.0, 6.0], [80.0, 150.0], [158.0, 2.0]])
+    code = place_code(points, 64)
+    torch.testing.assert_close(code.norm(dim=-1), torch.ones(3))
+    assert torch.equal(nearest_place(code), points)
+    near, far = place_code(torch.tensor([[8.0, 6.0], [40.0, 90.0]]), 64) @ code[0]
+    assert near > far
 
 
-def test_the_loss_of_words_is_least_where_cells_say_their_mean() -> None:
-    table = torch.eye(8) * 2
-    wanted = torch.tensor([[[3, 5, -1], [-1, -1, -1]]])
-    said = torch.stack([(table[3] + table[5]) / 2, table[0]])[None].requires_grad_()
-    loss = words_loss(said, wanted, table, 0, torch.Generator().manual_seed(0))
-    # Two words of eight share the chance: logits 16 * (1/2) for each, 0 for the six others; nothing else is apart.
-    assert loss.item() == pytest.approx(-torch.tensor([8.0, 8.0, *[0.0] * 6]).log_softmax(-1)[0].item(), rel=1e-5)
-    worse = words_loss(said.flip(1), wanted, table, 0, torch.Generator().manual_seed(0))
-    assert worse > loss
+def meanings() -> Meanings:
+    """Facts in directions of their own, of length 2."""
+    return Meanings(2 * torch.eye(len(FACTS), WIDTH_OF_WORDS), torch.full((WIDTH_OF_WORDS,), 0.1))
+
+
+def test_what_cells_are_to_say_is_their_facts_and_the_code_of_their_place() -> None:
+    told = torch.tensor([[3, 5, -1], [-1, -1, -1], [7, -1, -1]])
+    centres = torch.tensor([[20.0, 30.0], [NOWHERE, NOWHERE], [NOWHERE, NOWHERE]])
+    said = meanings().of(told, centres)
+    code = 2 * 0.7 * place_code(centres[0], WIDTH_OF_WORDS)
+    wanted = torch.zeros(WIDTH_OF_WORDS)
+    wanted[[3, 5]] = 2 / math.sqrt(2)
+    torch.testing.assert_close(said[0], wanted + code)
+    torch.testing.assert_close(said[1], torch.full((WIDTH_OF_WORDS,), 0.1))
+    assert said[2].tolist() == [2.0 if fact == 7 else 0.0 for fact in range(WIDTH_OF_WORDS)]
+
+
+def test_the_loss_of_things_is_least_where_cells_say_what_they_are_to_say() -> None:
+    told = torch.tensor([[[3, 5, -1], [-1, -1, -1]]])
+    centres = torch.full((1, 2, 2), NOWHERE)
+    right = meanings().of(told, centres)
+    loss = things_loss(right, told, centres, meanings())
+    # Nothing is apart, so what is left is that two facts share the chance.
+    chances = meanings().chances(right[0, 0]).log_softmax(-1)
+    assert loss.item() == pytest.approx(-(chances[3] + chances[5]).item() / 2, rel=1e-5)
+    assert chances[[3, 5]].exp().sum() > 0.9
+    assert things_loss(right.flip(1), told, centres, meanings()) > loss
 
 
 def test_heads_begin_by_looking_beside() -> None:
@@ -96,8 +117,8 @@ def test_heads_begin_by_looking_beside() -> None:
 def test_the_tower_sees_as_the_whole_model_does() -> None:
     torch.manual_seed(0)
     tower = Tower(WIDTH_OF_WORDS).eval()
-    text = {"hidden_size": WIDTH_OF_WORDS, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
-            "num_key_value_heads": 2, "vocab_size": 50, "pad_token_id": 0, "model_type": "llama"}  # fmt: skip
+    text = {"hidden_size": WIDTH_OF_WORDS, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 1,
+            "num_key_value_heads": 1, "vocab_size": 50, "pad_token_id": 0, "model_type": "llama"}  # fmt: skip
     config = Idefics3Config(text_config=text, vision_config=vision_config(), scale_factor=SHUFFLE, image_token_id=3)
     whole = Idefics3ForConditionalGeneration(config).eval()
     whole.model.vision_model.load_state_dict(tower.vision_model.state_dict())
@@ -105,40 +126,35 @@ def test_the_tower_sees_as_the_whole_model_does() -> None:
     pixels = torch.rand(2, 3, IMAGE_PX, IMAGE_PX)
     with torch.inference_mode():
         seen = whole.model.get_image_features(pixels[:, None]).pooler_output
-        _, said = tower(pixels, torch.arange(PATCHES**2).expand(2, -1))
+        said = tower(pixels, torch.arange(PATCHES**2).expand(2, -1))
     assert said.shape == (2, IMAGE_TOKENS, WIDTH_OF_WORDS)
     torch.testing.assert_close(torch.stack(list(seen)), said)
 
 
 @pytest.fixture(scope="module")
 def sheets(tmp_path_factory: pytest.TempPathFactory) -> Sheets:
-    """Pages of black squares on white: a square is the letter A and the word 1."""
+    """Pages of black squares on white: a square that begins a cell is its second fact."""
     folder = tmp_path_factory.mktemp("sheets")
     chosen = torch.rand(PAGES, PATCHES, PATCHES, generator=torch.Generator().manual_seed(0)) < 0.3
     pixels = 255 * (~chosen).byte()
     pixels = pixels.repeat_interleave(PATCH_PX, 1).repeat_interleave(PATCH_PX, 2)[:, None].expand(-1, 3, -1, -1)
-    named = torch.zeros(PAGES, PATCHES**2, SLOTS, dtype=torch.uint8)
-    named[..., 0] = chosen.flatten(1) * (LETTERS.index("A") + 1)
-    said = torch.full((PAGES, CELLS**2, WORDS), -1, dtype=torch.int32)
+    facts = torch.full((PAGES, CELLS**2, TOLD), -1, dtype=torch.int8)
     corners = chosen[:, ::SHUFFLE, ::SHUFFLE].flatten(1)
-    said[..., 0][corners] = 1
-    tensors = {"pixels": pixels.contiguous(), "letters": named, "words": said}
+    facts[..., 0][corners] = 1
+    centres = torch.full((PAGES, CELLS**2, 2), NOWHERE)
+    tensors = {"pixels": pixels.contiguous(), "facts": facts, "centres": centres}
     save_file(tensors, folder / "sheet-000.safetensors")
     return Sheets(folder, 0, 1)
 
 
 def course(updates: int) -> Course:
-    return Course("test", updates, batch=2, side=4, layers=2, words=1.0, rate=1e-3)
-
-
-def vocabulary() -> Words:
-    return Words(torch.randn(30, WIDTH_OF_WORDS, generator=torch.Generator().manual_seed(1)), 0)
+    return Course("test", updates, batch=2, side=4, rate=1e-3)
 
 
 def test_it_learns_to_read(sheets: Sheets, tmp_path: Path) -> None:
     torch.manual_seed(0)
     tower = Tower(WIDTH_OF_WORDS)
-    losses = teach(tower, sheets, vocabulary(), course(60), tmp_path, lambda update, loss: None)
+    losses = teach(tower, sheets, meanings(), course(60), tmp_path, lambda update, loss: None)
     assert sum(losses[-5:]) < 0.5 * sum(losses[:5])
 
 
@@ -155,7 +171,7 @@ def test_an_interrupted_training_ends_with_the_same_bytes(
             if update == stop:
                 raise KeyboardInterrupt
 
-        return tower.state_dict(), teach(tower, sheets, vocabulary(), course(6), scratch, report)
+        return tower.state_dict(), teach(tower, sheets, meanings(), course(6), scratch, report)
 
     undisturbed, losses = train(tmp_path / "a", None)
     with pytest.raises(KeyboardInterrupt):
@@ -166,17 +182,17 @@ def test_an_interrupted_training_ends_with_the_same_bytes(
 
 
 def test_what_is_measured_is_a_share(sheets: Sheets) -> None:
-    """A tower that names nothing and says nothing is right nowhere."""
+    """A tower whose cells all say the same is right where that fact is told, and nowhere else."""
     tower = Tower(WIDTH_OF_WORDS)
-    with torch.no_grad():
-        tower.letters.weight.zero_()
-        tower.letters.bias.zero_()
-        tower.letters.bias.view(SLOTS, -1)[:, LETTERS.index("A") + 1] = 1
-    few = sheets.whole(range(2))
-    assert few.pixels.shape == (2, 3, IMAGE_PX, IMAGE_PX)
-    found = measure(tower, sheets, vocabulary(), pages=2)
-    assert found["letters"] == 1.0  # every letter there is an A
-    assert found["patches"] == 0.0  # but no patch shows three
+    found = {}
+    for fact in (1, 2):
+        with torch.no_grad():
+            tower.vision_model.post_layernorm.weight.zero_()
+            tower.vision_model.post_layernorm.bias.fill_(1.0)
+            tower.connector.modality_projection.proj.weight.zero_()
+            tower.connector.modality_projection.proj.weight[fact] = 0.01
+        found[fact] = measure(tower, sheets, meanings(), pages=2)["colour"]
+    assert found == {1: 1.0, 2: 0.0}
 
 
 def test_parts_are_cut_alike(sheets: Sheets) -> None:
@@ -187,7 +203,9 @@ def test_parts_are_cut_alike(sheets: Sheets) -> None:
     for number, (row, column) in enumerate(itertools.zip_longest(rows.tolist(), columns.tolist())):
         cut = whole.pixels[:, :, row : row + 4 * PATCH_PX, column : column + 4 * PATCH_PX]
         page = int((cut == part.pixels[number]).flatten(1).all(1).nonzero()[0])
-        assert torch.equal(whole.letters[page][part.places[number]], part.letters[number])
+        corner = int(part.places[number, 0])
+        cell = corner // PATCHES // SHUFFLE * CELLS + corner % PATCHES // SHUFFLE
+        assert torch.equal(whole.facts[page][[cell, cell + 1, cell + CELLS, cell + CELLS + 1]], part.facts[number])
 
 
 def test_pictures_are_scaled_as_the_processor_scales_them() -> None:

@@ -1,0 +1,140 @@
+"""What a few demonstrations of each goal teach the base: ``python -m benchmarks.demonstrations --demonstrations 5``.
+
+The base learns from so many oracle episodes of each goal, then plays instances it has not seen, greedily, the world
+being the judge; so do goals that nothing was trained on. ``--blind`` shows it a blank picture throughout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.eyes import without_picture
+from environments.registry import load_goals, open_world
+from environments.types import Candidate, Goal, Instance
+from models.inference import TorchEngine
+from models.network import Network, load_base, with_new_adapter
+from models.packing import Sample, imitation
+from models.prompts import Context, context_at
+from models.roles import Agent
+from models.training import Schedule, train
+from tasks.base import location
+from tasks.demonstrate import demonstrate
+from tasks.filter import agent_rows
+from tasks.params import load_params
+from tasks.records import Origin, Trajectory
+from tasks.rollout import greedy
+from tasks.statistics import wilson
+
+GOALS = Path(__file__).parents[1] / "data" / "goals"
+EYES = ("click-color", "identify-shape", "click-shape", "count-shape")
+UNSEEN = (
+    "click-test-transfer", "click-checkboxes-transfer", "enter-text-dynamic", "multi-orderings", "click-tab-2-hard",
+    "email-inbox-noscroll", "read-table-2", "choose-date-medium",
+)  # fmt: skip
+FIRST_SEED = 1_800_000_000  # held out, and of no round
+TOGETHER = 8  # episodes that advance side by side
+RANK, ALPHA, RATE, ROWS = 16, 32, 7e-4, 4
+
+
+class Blind:
+    """An agent that is shown a blank picture."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[list[Candidate]]:
+        return self._agent.propose([without_picture(context) for context in contexts], samples, temperature, seed)
+
+
+def groups() -> dict[str, list[Goal]]:
+    """The goals that are trained on, by what they need, and those that are not."""
+    known = load_goals(GOALS)
+    text = [goal for goal in load_goals(GOALS / "starter.yaml").values() if goal.page not in EYES]
+    return {
+        "text": text,
+        "eyes": [goal for goal in known.values() if goal.page in EYES],
+        "unseen": [goal for goal in known.values() if goal.page in UNSEEN],
+    }
+
+
+def samples(network: Network, goals: Sequence[Goal], count: int, blind: bool) -> list[Sample]:
+    """The steps of ``count`` solved oracle episodes of each goal."""
+    found = []
+    with closing(open_world("environments.miniwob:MiniWoB")) as world:
+        for goal in goals:
+            solved, seed = 0, 0
+            while solved < count:
+                episode = demonstrate(world, Instance(goal, seed))
+                seed += 1
+                if not world.verdict():
+                    continue
+                solved += 1
+                trajectory = Trajectory(f"{goal.id}/{seed}", 0, Origin.DEMONSTRATION, episode)
+                for row in agent_rows([trajectory], "demonstration"):
+                    screen = episode.acts[row.step].observation if row.step < len(episode.acts) else episode.last
+                    context = context_at(episode.instruction, episode.acts[: row.step], screen)
+                    found.append(imitation(network, without_picture(context) if blind else context, row.action))
+    return found
+
+
+def learn(network: Network, found: Sequence[Sample], updates: int) -> float:
+    """Train an adapter in place; returns the seconds it took."""
+    began = time.perf_counter()
+    with TemporaryDirectory(prefix="ratchet-demonstrations-") as scratch:
+        train(network, found, Schedule(updates, ROWS, RATE, 0), Path(scratch), _report)
+    return time.perf_counter() - began
+
+
+def _report(update: int, loss: float) -> None:
+    if update % 10 == 0:
+        print(f"update {update}, loss {loss:.3f}", flush=True)
+
+
+def success(agent: Agent | Blind, goal: Goal, episodes: int) -> int:
+    """How many held-out instances of a goal are reached."""
+    instances = [Instance(goal, FIRST_SEED + number) for number in range(episodes)]
+    batches = [instances[start : start + TOGETHER] for start in range(0, episodes, TOGETHER)]
+    return sum(verdict for batch in batches for _, verdict in greedy(agent, batch))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--demonstrations", type=int, default=5, help="of each goal")
+    parser.add_argument("--updates", type=int, default=40, help=f"of training, of {ROWS} steps each")
+    parser.add_argument("--episodes", type=int, default=50, help="held-out instances of each goal")
+    parser.add_argument("--blind", action="store_true", help="with a blank picture throughout")
+    arguments = parser.parse_args()
+    params = load_params()
+    network = load_base(location(), params.numerics.dtype, params.prompt.screenshots)
+    found, seconds = groups(), 0.0
+    if arguments.demonstrations:
+        network = with_new_adapter(network, RANK, ALPHA, 0, 0)
+        taught = samples(network, found["text"] + found["eyes"], arguments.demonstrations, arguments.blind)
+        seconds = learn(network, taught, arguments.updates)
+        print(f"{len(taught)} steps, {arguments.updates} updates in {seconds:.0f} s", flush=True)
+    engine = TorchEngine(network)
+    ratios: dict[str, float] = {}
+    for name, goals in found.items():
+        wins = 0
+        for goal in goals:
+            agent = Agent(engine.fresh())
+            reached = success(Blind(agent) if arguments.blind else agent, goal, arguments.episodes)
+            wins += reached
+            print(f"{name:8} {goal.id:28} {reached:3}/{arguments.episodes}", flush=True)
+        count = len(goals) * arguments.episodes
+        low, high = wilson(wins, count) or (0.0, 1.0)
+        print(f"{name:8} {'all':28} {wins:3}/{count} = {wins / count:.3f} [{low:.3f}, {high:.3f}]", flush=True)
+        ratios[name] = wins / count
+    print(json.dumps({"demonstrations": arguments.demonstrations, "seconds": seconds, **ratios}))
+
+
+if __name__ == "__main__":
+    main()

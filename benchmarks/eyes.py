@@ -1,0 +1,142 @@
+"""Whether the picture matters: ``python -m benchmarks.eyes``, on pages that nothing was trained on.
+
+The base answers lessons of every kind three times: as they stand, with the picture blank, and without the element list.
+What a kind asks for is either in the picture or in the list.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+
+from PIL import Image
+
+from environments.browser.chromium import VIEWPORT_PX
+from environments.pages.studio import Studio
+from environments.types import Action, ActionError, Observation
+from models.engine import Engine
+from models.eyes.__main__ import lexicon
+from models.eyes.align import HELD_SEED, Worksheet
+from models.eyes.lessons import LESSONS, Lesson
+from models.inference import TorchEngine
+from models.network import load_base
+from models.prompts import Context
+from tasks.base import location
+from tasks.statistics import wilson
+
+NEAR_PX = 8  # a place is found if it is told to within this
+LINES = 2  # of an answer of several lines, that are looked at
+KINDS = ("exercise", *(generator.__name__ for generator in LESSONS))
+BATCH = 8
+
+
+def blank() -> bytes:
+    """A screenshot that shows nothing."""
+    shown = io.BytesIO()
+    Image.new("RGB", VIEWPORT_PX, "white").save(shown, "PNG")
+    return shown.getvalue()
+
+
+def without_picture(context: Context) -> Context:
+    return replace(context, observation=Observation(blank(), context.observation.elements))
+
+
+def without_list(context: Context) -> Context:
+    return replace(context, observation=Observation(context.observation.screenshot, ()))
+
+
+WAYS: dict[str, Callable[[Context], Context]] = {
+    "both": lambda context: context,
+    "no picture": without_picture,
+    "no list": without_list,
+}
+
+
+def right(lesson: Lesson, answer: str) -> float:
+    """The share of an answer that is right: of its first lines, or all of it."""
+    if lesson.answer.startswith("click "):
+        return float(_hits(lesson, answer))
+    told, wanted = answer.split("\n")[:LINES], lesson.answer.split("\n")[:LINES]
+    if lesson.kind in ("finding", "listing"):
+        return sum(_near(line, other) for line, other in zip(told, wanted, strict=False)) / len(wanted)
+    if lesson.kind == "counting":
+        return float(answer.rpartition(":")[2] == lesson.answer.rpartition(":")[2])
+    return sum(line == other for line, other in zip(told, wanted, strict=False)) / len(wanted)
+
+
+def _hits(lesson: Lesson, answer: str) -> bool:
+    """Whether a click lies on the element that was meant."""
+    try:
+        action = Action.parse(answer)
+    except ActionError:
+        return False
+    meant = lesson.answer.removeprefix("click ")
+    boxes = [element for element in lesson.context.observation.elements if element.label == meant]
+    return action.point is not None and any(element.contains(action.point) for element in boxes)
+
+
+def _near(line: str, wanted: str) -> bool:
+    """Whether a line names the same thing, and its place nearly."""
+    (name, _, place), (other, _, there) = line.rpartition(" "), wanted.rpartition(" ")
+    try:
+        x, y = map(int, place.split(","))
+    except ValueError:
+        return False
+    at_x, at_y = map(int, there.split(","))
+    return name == other and max(abs(x - at_x), abs(y - at_y)) <= NEAR_PX
+
+
+def gather(worksheet: Worksheet, per_kind: int) -> list[Lesson]:
+    """So many lessons of each kind, each on a page of its own."""
+    found: dict[str, list[Lesson]] = {kind: [] for kind in KINDS if kind == "exercise" or _asked(kind)}
+    found["exercise"] = list(islice(worksheet.exercises(HELD_SEED), per_kind))
+    for lesson in worksheet.lessons(HELD_SEED):
+        if len(found[lesson.kind]) < per_kind:
+            found[lesson.kind].append(lesson)
+        if all(len(lessons) == per_kind for lessons in found.values()):
+            break
+    return [lesson for lessons in found.values() for lesson in lessons]
+
+
+def _asked(kind: str) -> bool:
+    return any(often for generator, often in LESSONS.items() if generator.__name__ == kind)
+
+
+def answers(engine: Engine, contexts: list[Context]) -> Iterator[str]:
+    """The greedy answer to each."""
+    for start in range(0, len(contexts), BATCH):
+        for drawn in engine.fresh().sample(contexts[start : start + BATCH], 1, 0.0):
+            yield next(iter(drawn))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--per-kind", type=int, default=30, help="lessons of each kind")
+    parser.add_argument("--base", default=None, help="a folder to load the base from; default: this workspace's")
+    arguments = parser.parse_args()
+    network = load_base(arguments.base or location(), "float32", 0)
+    with closing(Studio()) as studio:
+        lessons = gather(Worksheet(studio, lexicon(network.processor.tokenizer)), arguments.per_kind)
+    shares: dict[str, dict[str, float]] = {}
+    print(f"{'':10} " + " ".join(f"{way:>18}" for way in WAYS))
+    engine = TorchEngine(network)
+    for kind in dict.fromkeys(lesson.kind for lesson in lessons):
+        asked = [lesson for lesson in lessons if lesson.kind == kind]
+        line = []
+        for way, change in WAYS.items():
+            told = answers(engine, [change(lesson.context) for lesson in asked])
+            score = sum(right(lesson, answer) for lesson, answer in zip(asked, told, strict=True))
+            shares.setdefault(kind, {})[way] = score / len(asked)
+            low, high = wilson(round(score), len(asked)) or (0.0, 1.0)
+            line.append(f"{score / len(asked):6.2f} [{low:.2f}, {high:.2f}]")
+        print(f"{kind:10} " + " ".join(line), flush=True)
+    print(json.dumps({f"{kind} {way}": share for kind, found in shares.items() for way, share in found.items()}))
+
+
+if __name__ == "__main__":
+    main()

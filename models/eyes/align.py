@@ -1,0 +1,112 @@
+"""The alignment: the language model learns, by lessons and exercises on random pages, to use what the eyes say.
+
+Trained are the connector and a LoRA of all layers of the language model; the tower stays as it is.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from environments.pages.exercise import act_out, random_exercise
+from environments.pages.page import random_page
+from environments.pages.studio import Studio
+from models.base import ADAPTER, EYES
+from models.eyes.lessons import Lesson, Scene, lesson
+from models.eyes.train import Report, descend
+from models.network import Network, load_base, save_adapter, with_new_adapter
+from models.packing import imitation, loss
+from models.prompts import context_at
+
+ALIGN_SEED = 10**9  # pages from here on are those of the alignment
+HELD_SEED = 2 * 10**9  # and from here on those that nothing is trained on
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """``updates`` of so many lessons and exercises each, with a LoRA of ``rank``; ``rate`` is the peak."""
+
+    updates: int
+    lessons: int
+    exercises: int
+    rank: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Worksheet:
+    """Lessons and steps of exercises on pages that are drawn as they are asked for."""
+
+    studio: Studio
+    lexicon: Sequence[str]
+
+    def lessons(self, seed: int) -> Iterator[Lesson]:
+        """Lessons without end, each on a page of its own, from the page of a seed on."""
+        while True:
+            page = random_page(seed, self.lexicon)
+            found = lesson(Scene(page, self.studio.show(page), random.Random(seed)))
+            seed += 1
+            if found is not None:
+                yield found
+
+    def exercises(self, seed: int) -> Iterator[Lesson]:
+        """Steps without end, one of each exercise, from that of a seed on."""
+        while True:
+            exercise = random_exercise(seed, self.lexicon)
+            steps = act_out(self.studio, exercise)
+            seed += 1
+            if steps is not None:
+                at = random.Random(seed).randrange(len(steps))
+                context = context_at(exercise.instruction, steps[:at], steps[at].observation)
+                yield Lesson("exercise", context, str(steps[at].action))
+
+
+def tunable(base: str, alignment: Alignment) -> Network:
+    """The base in bfloat16, ready to be aligned: what is trained is kept in float32."""
+    network = with_new_adapter(load_base(base, "bfloat16", 0), alignment.rank, 2 * alignment.rank, 0, seed=0)
+    connector = network.model.get_base_model().model.connector
+    connector.float().requires_grad_(True)
+    return network
+
+
+def ship(network: Network, folder: Path) -> None:
+    """Write tower, connector and the language model's LoRA in bfloat16, as :func:`models.base.build` reads them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    body = network.model.get_base_model().model
+    eyes = {f"{part}.{name}": weight for part in ("vision_model", "connector")
+            for name, weight in getattr(body, part).state_dict().items()}  # fmt: skip
+    save_file({name: weight.bfloat16().contiguous() for name, weight in eyes.items()}, folder / EYES)
+    for weight in network.model.parameters():
+        weight.data = weight.data.bfloat16()
+    save_adapter(network, folder / ADAPTER)
+
+
+def align(network: Network, worksheet: Worksheet, alignment: Alignment, scratch: Path, report: Report) -> list[float]:
+    """Train the network's adapter and connector in place; an interrupted training goes on from ``scratch``.
+
+    Returns the loss of every update.
+    """
+    weights = {name: weight for name, weight in network.model.named_parameters() if weight.requires_grad}
+    optimizer = torch.optim.AdamW(weights.values(), lr=alignment.rate, betas=(0.9, 0.98), weight_decay=0.01)
+
+    def loss_of(update: int) -> Tensor:
+        page = ALIGN_SEED + update * 1000
+        taken = _take(worksheet.lessons(page), alignment.lessons)
+        taken += _take(worksheet.exercises(page), alignment.exercises)
+        with torch.autocast(network.model.device.type, torch.bfloat16):
+            return loss(network, [imitation(network, one.context, one.answer) for one in taken])
+
+    network.model.train()
+    history = descend(weights, [optimizer], alignment.updates, loss_of, scratch, report)
+    network.model.eval()
+    return history
+
+
+def _take(source: Iterator[Lesson], count: int) -> list[Lesson]:
+    return [found for found, _ in zip(source, range(count), strict=False)]
