@@ -18,11 +18,12 @@ from benchmarks.eyes import without_picture
 from environments.registry import load_goals, open_world
 from environments.types import Candidate, Goal, Instance
 from models.inference import TorchEngine
-from models.network import Network, load_base, with_new_adapter
+from models.network import Network, load_base
 from models.packing import Sample, imitation
 from models.prompts import Context, context_at
 from models.roles import Agent
 from models.training import Schedule, train
+from models.tuning import Tuning, tunable
 from tasks.base import location
 from tasks.demonstrate import demonstrate
 from tasks.filter import agent_rows
@@ -39,7 +40,7 @@ UNSEEN = (
 )  # fmt: skip
 FIRST_SEED = 1_800_000_000  # held out, and of no round
 TOGETHER = 8  # episodes that advance side by side
-RANK, ALPHA, RATE, ROWS = 16, 32, 7e-4, 4
+TUNING, RATE, ROWS = Tuning("lora", 16, 32, 0), 7e-4, 4
 
 
 class Blind:
@@ -113,10 +114,10 @@ def main() -> None:
     parser.add_argument("--blind", action="store_true", help="with a blank picture throughout")
     arguments = parser.parse_args()
     params = load_params()
-    network = load_base(location(), params.numerics.dtype, params.prompt.screenshots)
+    network = load_base(location("agent"), params.numerics.dtype, params.prompt.screenshots)
     found, seconds = groups(), 0.0
     if arguments.demonstrations:
-        network = with_new_adapter(network, RANK, ALPHA, 0, 0)
+        network = tunable(network, TUNING, 0)
         taught = samples(network, found["text"] + found["eyes"], arguments.demonstrations, arguments.blind)
         seconds = learn(network, taught, arguments.updates)
         print(f"{len(taught)} steps, {arguments.updates} updates in {seconds:.0f} s", flush=True)

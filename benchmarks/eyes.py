@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--per-kind", type=int, default=30, help="lessons of each kind")
     parser.add_argument("--base", default=None, help="a folder to load the base from; default: this workspace's")
     arguments = parser.parse_args()
-    network = load_base(arguments.base or location(), "float32", 0)
+    network = load_base(arguments.base or location("agent"), "float32", 0)
     with closing(Studio()) as studio:
         lessons = gather(Worksheet(studio, lexicon(network.processor.tokenizer)), arguments.per_kind)
     shares: dict[str, dict[str, float]] = {}

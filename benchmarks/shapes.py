@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration, Qwen2VLImageProcessorPil
 
-from models.base import CHAT, build
+from models.base import CHAT, LEARNT, build
 from models.network import Network, PicturesOnly, load_base
 from models.weights import fetch_text_weights
 from tasks.base import BASE, EMBEDDED
@@ -54,7 +54,7 @@ def _embedded() -> str:
         return str(BASE / EMBEDDED)
     folder = WORK / "base"
     if not folder.exists():
-        write_whole(folder, lambda aside: build(fetch_text_weights(), aside))
+        write_whole(folder, lambda aside: build(fetch_text_weights(), LEARNT, aside))
     return str(folder)
 
 

@@ -30,7 +30,8 @@ from models.network import NEGATIVE, POSITIVE
 _SPECIAL = ["<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>", POSITIVE, NEGATIVE]
 _LOOKS_LIKE = {POSITIVE: " Yes", NEGATIVE: " No"}
 
-EYES, ADAPTER = "eyes.safetensors", "adapter"  # in the folder that comes with the repository
+LEARNT = Path("data/base")  # what comes with the repository
+EYES, ADAPTER = "eyes.safetensors", "adapter"  # in it
 
 CHAT = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n"

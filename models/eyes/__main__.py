@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from environments.pages.studio import Studio
-from models.base import EYES, build
-from models.eyes.align import Alignment, Worksheet, align, ship, tunable
+from models.base import EYES, LEARNT, build
+from models.eyes.align import Alignment, Worksheet, align, alignable, ship
 from models.eyes.sheets import Sheets, draw
 from models.eyes.targets import FACTS
 from models.eyes.tower import Meanings, Tower
@@ -23,13 +23,12 @@ from models.eyes.train import Course, measure, teach
 from models.weights import fetch_text_weights
 
 HOME = Path(".ratchet/eyes")
-LEARNT = Path("data/base")  # what comes with the repository
 SHEETS, HELD_PAGES, REPORT_EVERY = 9, 100, 100  # the last sheet is held out
 COURSES = (
     Course("parts", updates=2000, batch=16, side=10, rate=1e-3),
     Course("pages", updates=200, batch=4, side=20, rate=3e-4),
 )
-ALIGNMENT = Alignment(updates=180, lessons=7, exercises=3, rank=32, rate=1e-3)
+ALIGNMENT = Alignment(updates=150, lessons=7, exercises=3, rank=32, rate=1e-3)
 
 
 def main() -> None:
@@ -61,7 +60,7 @@ def _align(gguf: Path, words: Sequence[str]) -> None:
     """Align the eyes to the language model. Writes ``data/base``."""
     if not (HOME / "base").exists():
         build(gguf, HOME / "bare", HOME / "base")
-    network = tunable(str(HOME / "base"), ALIGNMENT)
+    network = alignable(str(HOME / "base"), ALIGNMENT)
     with closing(Studio()) as studio:
         align(network, Worksheet(studio, words), ALIGNMENT, HOME / "aligned", _report_alignment)
     ship(network, LEARNT)

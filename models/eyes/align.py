@@ -19,13 +19,15 @@ from environments.pages.page import random_page
 from environments.pages.studio import Studio
 from models.base import ADAPTER, EYES
 from models.eyes.lessons import Lesson, Scene, lesson
-from models.eyes.train import Report, descend
-from models.network import Network, load_base, save_adapter, with_new_adapter
+from models.network import Network, load_base
 from models.packing import imitation, loss
 from models.prompts import context_at
+from models.training import Descent, Report
+from models.tuning import Tuning, save_tuned, trained, tunable
 
 ALIGN_SEED = 10**9  # pages from here on are those of the alignment
 HELD_SEED = 2 * 10**9  # and from here on those that nothing is trained on
+_WARM_UP, _FLOOR, _SAVE_EVERY = 12, 0.02, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,9 @@ class Worksheet:
                 yield Lesson("exercise", context, str(steps[at].action))
 
 
-def tunable(base: str, alignment: Alignment) -> Network:
+def alignable(base: str, alignment: Alignment) -> Network:
     """The base in bfloat16, ready to be aligned: what is trained is kept in float32."""
-    network = with_new_adapter(load_base(base, "bfloat16", 0), alignment.rank, 2 * alignment.rank, 0, seed=0)
+    network = tunable(load_base(base, "bfloat16", 0), Tuning("lora", alignment.rank, 2 * alignment.rank, 0), seed=0)
     connector = network.model.get_base_model().model.connector
     connector.float().requires_grad_(True)
     return network
@@ -84,7 +86,7 @@ def ship(network: Network, folder: Path) -> None:
     save_file({name: weight.bfloat16().contiguous() for name, weight in eyes.items()}, folder / EYES)
     for weight in network.model.parameters():
         weight.data = weight.data.bfloat16()
-    save_adapter(network, folder / ADAPTER)
+    save_tuned(network, folder / ADAPTER)
 
 
 def align(network: Network, worksheet: Worksheet, alignment: Alignment, scratch: Path, report: Report) -> list[float]:
@@ -92,18 +94,19 @@ def align(network: Network, worksheet: Worksheet, alignment: Alignment, scratch:
 
     Returns the loss of every update.
     """
-    weights = {name: weight for name, weight in network.model.named_parameters() if weight.requires_grad}
+    weights = trained(network)
     optimizer = torch.optim.AdamW(weights.values(), lr=alignment.rate, betas=(0.9, 0.98), weight_decay=0.01)
 
     def loss_of(update: int) -> Tensor:
         page = ALIGN_SEED + update * 1000
         taken = _take(worksheet.lessons(page), alignment.lessons)
         taken += _take(worksheet.exercises(page), alignment.exercises)
-        with torch.autocast(network.model.device.type, torch.bfloat16):
+        with network.autocast():
             return loss(network, [imitation(network, one.context, one.answer) for one in taken])
 
     network.model.train()
-    history = descend(weights, [optimizer], alignment.updates, loss_of, scratch, report)
+    descent = Descent(weights, [optimizer], alignment.updates, _WARM_UP, _FLOOR, _SAVE_EVERY)
+    history = descent.run(loss_of, scratch, report)
     network.model.eval()
     return history
 

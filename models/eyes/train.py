@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from models.checkpoint import resume, save
 from models.eyes.sheets import Batch, Sheets
 from models.eyes.targets import FACTS, GROUPS, NOWHERE, nearest_place
 from models.eyes.tower import Meanings, Tower, optimizers, things_loss
+from models.training import Descent, Report
 
 SAVE_EVERY = 50  # updates between two checkpoints
 _WARM_UP = 30  # updates
-_MAX_NORM = 1.0
+_FLOOR = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,6 @@ class Course:
 
 
 _CHOICES = {name: words for name, words in GROUPS.items() if len(words) > 1}
-Report = Callable[[int, float], None]
 
 
 def teach(
@@ -43,53 +41,16 @@ def teach(
     def loss_of(update: int) -> Tensor:
         return _loss(tower, sheets.parts(course.batch, course.side, update), meanings)
 
-    weights = dict(tower.named_parameters())
-    return descend(weights, optimizers(tower, course.rate), course.updates, loss_of, scratch, report)
-
-
-def descend(
-    weights: Mapping[str, Tensor],
-    optimizers: Sequence[torch.optim.Optimizer],
-    updates: int,
-    loss_of: Callable[[int], Tensor],
-    scratch: Path,
-    report: Report,
-) -> list[float]:
-    """Train weights in place by the loss of each update, from where ``scratch`` left off.
-
-    ``report`` is called with (updates done, loss of the last). Returns the loss of every update.
-    """
-    history = resume(scratch, weights, optimizers)
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group.setdefault("initial_lr", group["lr"])
-    for update in range(len(history), updates):
-        _set_rate(optimizers, update, updates)
-        loss = loss_of(update)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(weights.values(), _MAX_NORM)
-        for optimizer in optimizers:
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        history.append(float(loss.item()))
-        report(update + 1, history[-1])
-        if (update + 1) % SAVE_EVERY == 0:
-            save(scratch, weights, optimizers, history)
-    return history
+    descent = Descent(
+        dict(tower.named_parameters()), optimizers(tower, course.rate), course.updates, _WARM_UP, _FLOOR, SAVE_EVERY
+    )
+    return descent.run(loss_of, scratch, report)
 
 
 def _loss(tower: Tower, batch: Batch, meanings: Meanings) -> Tensor:
     with torch.autocast(meanings.facts.device.type, torch.bfloat16):
         said = tower(batch.pixels, batch.places)
     return things_loss(said, batch.facts, batch.centres, meanings)
-
-
-def _set_rate(optimizers: Sequence[torch.optim.Optimizer], update: int, updates: int) -> None:
-    """Linear warm-up, then a cosine down to 2 % of the peak."""
-    falling = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * update / updates))
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"] * falling * min(1.0, (update + 1) / _WARM_UP)
 
 
 @torch.inference_mode()

@@ -174,7 +174,9 @@ def _distinct(folders: Mapping[str, Path]) -> dict[str, Path]:
 
 
 def _source(params: Params) -> Source:
-    return Source(location(), params.numerics.dtype, params.prompt.screenshots)
+    return Source(
+        {role: location(role) for role in ("agent", "reward")}, params.numerics.dtype, params.prompt.screenshots
+    )
 
 
 def _scratch(params: Params, instances: Sequence[tuple[Part, Instance]], vision: str) -> Path:

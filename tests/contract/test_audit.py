@@ -22,7 +22,8 @@ from environments.miniwob import MiniWoB
 from environments.registry import load_goals
 from environments.types import COMPLETE, Action, Candidate, Instance, Kind
 from models.baselines import RandomAgent
-from models.network import load_base, save_adapter, with_new_adapter
+from models.network import load_base
+from models.tuning import Tuning, save_tuned, tunable
 from tasks.audit.canaries import canaries
 from tasks.audit.cases import LABELLED
 from tasks.audit.ground import Ground
@@ -136,14 +137,15 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = build_tiny_base(root.parent / "base")
     for role in ("agent", "reward"):
         for place, seed in (("seed", 1), ("state", 2)):
-            network = with_new_adapter(load_base(str(base), "float32", 5), 4, 8, 1, seed)
+            network = tunable(load_base(str(base), "float32", 5), Tuning("lora", 4, 8, 1), seed)
             for name, weight in network.model.named_parameters():
                 if "lora_B" in name:
                     torch.nn.init.normal_(weight, std=0.1)
             (root / "data" / place / role).mkdir(parents=True)
-            save_adapter(network, root / "data" / place / role)
+            save_tuned(network, root / "data" / place / role)
     (root / "data/seed/base").mkdir()
-    (root / "data/seed/base/pointer.json").write_text(json.dumps({"model": str(base), "digest": ""}))
+    bases = {role: {"model": str(base), "digest": ""} for role in ("agent", "reward")}
+    (root / "data/seed/base/bases.json").write_text(json.dumps(bases))
     params = yaml.safe_load((CHECKOUT / "params.yaml").read_text())
     params["goals"] = "data/goals/starter.yaml"
     params["explore"] |= {"candidates": 2}

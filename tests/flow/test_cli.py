@@ -22,7 +22,19 @@ def test_help_is_quick() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-    commands = ("round", "improve", "stage", "serve", "evaluate", "lineage", "ui", "status", "push", "pull", "reproduce")
+    commands = [
+        "round",
+        "improve",
+        "stage",
+        "serve",
+        "evaluate",
+        "lineage",
+        "ui",
+        "status",
+        "push",
+        "pull",
+        "reproduce",
+    ]
     assert all(command in done.stdout for command in commands)
 
 

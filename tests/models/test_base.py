@@ -13,8 +13,8 @@ from transformers import AutoModelForCausalLM
 
 from environments.pages.page import random_page
 from environments.pages.studio import Studio
-from models.base import ADAPTER, EYES, build
-from models.eyes.__main__ import LEARNT, text_side
+from models.base import ADAPTER, EYES, LEARNT, build
+from models.eyes.__main__ import text_side
 from models.eyes.align import HELD_SEED
 from models.eyes.shape import IMAGE_TOKENS, PATCHES, scaled
 from models.eyes.targets import FACTS, GROUPS, pixels, things
