@@ -1,5 +1,5 @@
 # `make round` and `make test` set up what they need. Everything made here lies under .venv and .ratchet.
-.PHONY: help setup browser vllm round \
+.PHONY: help setup browser vllm base round \
 	test test-slow test-apps example-app test-android test-vllm check hooks \
 	browsergym test-browsergym peers lock clean
 
@@ -44,6 +44,9 @@ $(VLLM)/.ready: infra/vllm/$(VLLM_KIND).lock | $(READY)
 	@echo "vllm: installing the locked packages for $(VLLM_KIND) into $(VLLM)"
 	@$(BIN)/uv pip install --quiet --python $(VLLM)/bin/python --no-deps -r infra/vllm/$(VLLM_KIND).lock
 	@touch $@
+
+base: setup ## The eyes of the embedded base, made again from nothing into data/base (docs/decisions/0013-eyes.md)
+	@GOMP_SPINCOUNT=200000 $(BIN)/python -m models.eyes
 
 round: setup ## One round: seeds the models first where there are none
 	@$(BIN)/ratchet round

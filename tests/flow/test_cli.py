@@ -22,19 +22,8 @@ def test_help_is_quick() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-    commands = [
-        "round",
-        "improve",
-        "stage",
-        "serve",
-        "evaluate",
-        "lineage",
-        "ui",
-        "status",
-        "push",
-        "pull",
-        "reproduce",
-    ]
+    models = ("round", "improve", "stage", "evaluate", "reproduce")
+    commands = (*models, "serve", "lineage", "ui", "status", "push", "pull")
     assert all(command in done.stdout for command in commands)
 
 
