@@ -34,6 +34,7 @@ from tasks.workers import JSON, Crew, spread
 
 FIRST_SEED = 1_900_000_000  # held out, and of no round
 CANDIDATES, REPEATS = 10, 3
+SCREENSHOTS = 5  # past ones in the prompts that are scored, as in UI-Genie's
 NAIVE, STEP, STEPS, TRAJECTORY = "nothing shared", "a step", "a step, the past remembered", "a trajectory"
 
 
@@ -256,7 +257,7 @@ def main() -> None:
     pin(params.numerics)
     adapters = [STATE / "agent", STATE / "reward"]
     with engines("search", params, adapters) as source, TemporaryDirectory(prefix="ratchet-search-") as scratch:
-        rates = scoring(params, source)
+        rates = scoring(params, replace(source, screenshots=SCREENSHOTS))
         found = searches(params, source, arguments.per_goal, Path(scratch))
     print(json.dumps(report(rates, found)))
 
