@@ -37,11 +37,13 @@ class Sample:
     """A context and the branches trained on it.
 
     ``among`` are the tokens a target is one of, between which the likelihood is shared; empty for all tokens.
+    ``ranking`` is the weight of putting right verdicts' branches before wrong ones', see :func:`judgement`.
     """
 
     context: Context
     branches: tuple[Branch, ...]
     among: tuple[int, ...] = ()
+    ranking: float = 0.0
 
 
 def imitation(network: Network, context: Context, action: str) -> Sample:
@@ -50,22 +52,30 @@ def imitation(network: Network, context: Context, action: str) -> Sample:
     return Sample(context, (Branch(tuple(tokens), tuple((place - 1, token) for place, token in enumerate(tokens))),))
 
 
-def judgement(network: Network, context: Context, labelled: Sequence[tuple[str, bool, float]]) -> Sample:
+def judgement(
+    network: Network, context: Context, labelled: Sequence[tuple[str, bool, float]], ranking: float = 0.0
+) -> Sample:
     """Predict the verdict after each (action, label, weight): ``<|+|>`` where the label is true, ``<|-|>`` where not.
 
     The likelihood is shared between the two, so that the loss is that of the score itself: no training goes into
     making the rest of the vocabulary unlikely (docs/decisions/0002-one-prompt-for-both-models.md).
+
+    ``ranking`` is the weight of a listwise loss among the actions, which is what a search makes of scores: with margins
+    m = logit(<|+|>) - logit(<|-|>), minus the log of the share of exp(m) that the right ones have (ListNet's top-one
+    probability, Cao et al. 2007, with several that are right).
     """
     positive, negative = network.verdicts
     branches = []
     for action, label, weight in labelled:
         tokens = network.answer_tokens(action)
         branches.append(Branch(tuple(tokens), ((len(tokens) - 1, positive if label else negative),), weight))
-    return Sample(context, tuple(branches), network.verdicts)
+    return Sample(context, tuple(branches), network.verdicts, ranking)
 
 
 def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
     """Weighted mean negative log-likelihood of the batch's targets (UI-Genie, section 3.2, for verdicts).
+
+    The mean ranking loss of the samples that have one comes on top.
 
     Raises:
         ValueError: when the samples choose among different tokens.
@@ -75,19 +85,31 @@ def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
     among = samples[0].among
     album: dict[bytes, Picture] = {}
     trees, ends = plant(read(network, [sample.context for sample in samples], album))
-    wanted: list[list[tuple[int, int, float]]] = [[] for _ in trees]  # of each tree: place, token, weight
-    for sample, (row, end) in zip(samples, ends, strict=True):
+    wanted: list[list[tuple[int, int, float, int]]] = [[] for _ in trees]  # of each tree: place, token, weight, sample
+    for number, (sample, (row, end)) in enumerate(zip(samples, ends, strict=True)):
         for branch in sample.branches:
             said = [*trees[row].say(end, branch.tokens), end]  # the last of which is at -1
-            wanted[row] += [(said[place], token, branch.weight) for place, token in branch.targets]
+            wanted[row] += [(said[place], token, branch.weight, number) for place, token in branch.targets]
     states, shown = [], features(album)
     for tree, found in zip(trees, wanted, strict=True):  # one at a time: padding costs what tokens cost
         forest = Forest(network, [tree], shown)
         forest.compute()
-        states.append(forest.hidden([(0, place) for place, _, _ in found]))
-    _, tokens, weights = zip(*chain.from_iterable(wanted), strict=True)
+        states.append(forest.hidden([(0, place) for place, *_ in found]))
+    _, tokens, weights, owners = zip(*chain.from_iterable(wanted), strict=True)
     logits = network.head(torch.cat(states), among)
     targets = torch.tensor([among.index(token) if among else token for token in tokens], device=logits.device)
     losses = functional.cross_entropy(logits, targets, reduction="none")
     shares = torch.tensor(weights, device=logits.device)
-    return (losses * shares).sum() / shares.sum()
+    return (losses * shares).sum() / shares.sum() + _ranking(logits, targets, owners, samples)
+
+
+def _ranking(logits: Tensor, targets: Tensor, owners: Sequence[int], samples: Sequence[Sample]) -> Tensor:
+    """The mean ranking loss of the samples whose branches (targets, two verdicts) are right and wrong; 0 without any."""
+    lost = []
+    for number, sample in enumerate(samples):
+        mine = [place for place, owner in enumerate(owners) if owner == number]
+        right = targets[mine] == 0
+        if sample.ranking and right.any() and not right.all():
+            margins = logits[mine, 0] - logits[mine, 1]
+            lost.append(sample.ranking * (margins.logsumexp(0) - margins[right].logsumexp(0)))
+    return torch.stack(lost).mean() if lost else logits.new_zeros(())

@@ -95,6 +95,12 @@ class Retrain(Train):
     replay: float = Field(ge=0, lt=1)
 
 
+class Reward(Section):
+    """``ranking``: the weight of ranking the candidates of a step, beside judging each (:mod:`models.packing`)."""
+
+    ranking: float = Field(ge=0, le=100)
+
+
 class Propose(Section):
     """``per_goal``: goal instances of a round, as a mean over the goals."""
 
@@ -167,6 +173,7 @@ class Params(Section):
     prompt: Prompt
     tune: Tune
     demonstrate: Demonstrate
+    reward: Reward
     warm_agent: Train
     warm_reward: Train
     propose: Propose

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from environments.types import COMPLETE
@@ -46,7 +47,8 @@ def warm_agent(params: Params) -> None:
 
 def warm_reward(params: Params) -> None:
     """A first reward model from the demonstrations. Writes ``data/seed/reward``."""
-    _run(_Job("warm_reward", params.warm_reward, None, _all_of(reward_samples), SEED / "reward"), params)
+    samples = _all_of(partial(reward_samples, ranking=params.reward.ranking))
+    _run(_Job("warm_reward", params.warm_reward, None, samples, SEED / "reward"), params)
 
 
 def train_agent(params: Params) -> None:
@@ -57,7 +59,8 @@ def train_agent(params: Params) -> None:
 
 def train_reward(params: Params) -> None:
     """The challenger reward model: the champion, trained on. Writes ``data/round/reward``."""
-    samples = _with_replay(reward_samples, params.train_reward, params.seed)
+    samples_of = partial(reward_samples, ranking=params.reward.ranking)
+    samples = _with_replay(samples_of, params.train_reward, params.seed)
     _run(_Job("train_reward", params.train_reward, STATE / "reward", samples, ROUND / "reward"), params)
 
 
@@ -68,10 +71,10 @@ def agent_samples(dataset: Path, network: Network) -> list[Sample]:
     return [imitation(network, _context(known[row.trajectory], row.step), row.action) for row in rows]
 
 
-def reward_samples(dataset: Path, network: Network) -> list[Sample]:
+def reward_samples(dataset: Path, network: Network, ranking: float) -> list[Sample]:
     """One sample for each context that reward rows of a dataset judge: all its candidates on one prefix.
 
-    Right and wrong weigh the same, among outcomes and among steps, so that a score of 0.5 is where the evidence
+    ``ranking`` is the weight of ranking them. Right and wrong weigh the same, among outcomes and among steps, so that a score of 0.5 is where the evidence
     tips and not how many of either the generators happened to make.
     """
     known = {trajectory.id: trajectory for trajectory in read_trajectories(dataset)}
@@ -82,7 +85,7 @@ def reward_samples(dataset: Path, network: Network) -> list[Sample]:
         labelled = (row.action, row.label, len(rows) / counts[_class(row)])
         grouped.setdefault((row.trajectory, row.step, row.instruction), []).append(labelled)
     return [
-        judgement(network, _context(known[trajectory], step, instruction), labelled)
+        judgement(network, _context(known[trajectory], step, instruction), labelled, ranking)
         for (trajectory, step, instruction), labelled in grouped.items()
     ]
 

@@ -108,6 +108,21 @@ def test_loss_of_a_verdict_is_the_log_of_the_score(network: Network) -> None:
         assert found == pytest.approx(-math.log(share), rel=1e-4)
 
 
+def test_loss_of_a_ranking_is_the_log_of_what_the_right_ones_have(network: Network) -> None:
+    """Two right of three, by the scores that the engine gives: exp(margin) is score / (1 - score)."""
+    context, other = contexts()[1], contexts()[2]
+    labelled = [("click b0", True, 1.0), ("click b1", False, 1.0), ("wait", True, 1.0)]
+    ((first, second, third),) = TorchEngine(network).score([context], [[action for action, _, _ in labelled]])
+    odds = [score / (1 - score) for score in (first, second, third)]
+    expected = -math.log((odds[0] + odds[2]) / sum(odds))
+    alone = [("wait", True, 1.0)]  # nothing to rank: it does not count
+
+    def both(ranking: float) -> list[Sample]:
+        return [judgement(network, context, labelled, ranking), judgement(network, other, alone, ranking)]
+
+    assert loss(network, both(0.5)).item() - loss(network, both(0.0)).item() == pytest.approx(expected / 2, rel=1e-3)
+
+
 def test_loss_of_an_answer_is_that_of_the_plain_model(network: Network) -> None:
     """Against transformers' own loss on the same tokens with the prompt masked out."""
     context = contexts()[1]
