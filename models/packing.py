@@ -104,7 +104,7 @@ def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
 
 
 def _ranking(logits: Tensor, targets: Tensor, owners: Sequence[int], samples: Sequence[Sample]) -> Tensor:
-    """The mean ranking loss of the samples whose branches (targets, two verdicts) are right and wrong; 0 without any."""
+    """The mean ranking loss of the samples that have right and wrong branches; 0 where there are none."""
     lost = []
     for number, sample in enumerate(samples):
         mine = [place for place, owner in enumerate(owners) if owner == number]

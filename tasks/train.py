@@ -74,8 +74,8 @@ def agent_samples(dataset: Path, network: Network) -> list[Sample]:
 def reward_samples(dataset: Path, network: Network, ranking: float) -> list[Sample]:
     """One sample for each context that reward rows of a dataset judge: all its candidates on one prefix.
 
-    ``ranking`` is the weight of ranking them. Right and wrong weigh the same, among outcomes and among steps, so that a score of 0.5 is where the evidence
-    tips and not how many of either the generators happened to make.
+    ``ranking`` is the weight of ranking them. Right and wrong weigh the same, among outcomes and among steps, so that a
+    score of 0.5 is where the evidence tips and not how many of either the generators happened to make.
     """
     known = {trajectory.id: trajectory for trajectory in read_trajectories(dataset)}
     rows = read_rows(dataset / "reward_rows.parquet", RewardRow)
