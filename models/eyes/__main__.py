@@ -23,6 +23,7 @@ from models.eyes.train import Course, measure, teach
 from models.weights import fetch_text_weights
 
 HOME = Path(".ratchet/eyes")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SHEETS, HELD_PAGES, REPORT_EVERY = 9, 100, 100  # the last sheet is held out
 COURSES = (
     Course("parts", updates=2000, batch=16, side=10, rate=1e-3),
@@ -44,9 +45,10 @@ def _take_courses(meanings: Meanings) -> None:
     """Teach the tower. Writes ``bare/eyes.safetensors``."""
     if (HOME / "bare" / EYES).exists():
         return
-    sheets, held = Sheets(HOME / "sheets", 0, SHEETS - 1), Sheets(HOME / "sheets", SHEETS - 1, SHEETS)
+    sheets = Sheets(HOME / "sheets", 0, SHEETS - 1, DEVICE)
+    held = Sheets(HOME / "sheets", SHEETS - 1, SHEETS, DEVICE)
     torch.manual_seed(0)
-    tower = Tower(meanings.facts.shape[1])
+    tower = Tower(meanings.facts.shape[1]).to(DEVICE)
     for course in COURSES:
         _take(tower, course, sheets, meanings)
         found = measure(tower, held, meanings, HELD_PAGES)
@@ -96,7 +98,7 @@ def text_side(gguf: Path) -> tuple[Meanings, list[str]]:
     table = model.get_input_embeddings().weight.detach()
     facts = [tokenizer.encode(f" {fact}", add_special_tokens=False)[0] for fact in FACTS]
     (blank,) = tokenizer.encode("\n", add_special_tokens=False)
-    return Meanings(table[facts].clone(), table[blank].clone()), lexicon(tokenizer)
+    return Meanings(table[facts].to(DEVICE), table[blank].to(DEVICE)), lexicon(tokenizer)
 
 
 def lexicon(tokenizer: Any) -> list[str]:

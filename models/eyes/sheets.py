@@ -62,8 +62,7 @@ def _page(studio: Studio, seed: int, lexicon: Sequence[str]) -> dict[str, Tensor
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Square parts of pages: pixels as the tower takes them (batch, 3, side, side), the numbers of their patches
-    (batch, patches), facts (batch, cells, told) and centres (batch, cells, 2), see
-    :mod:`models.eyes.targets`.
+    (batch, patches), facts (batch, cells, told) and centres (batch, cells, 2), see :mod:`models.eyes.targets`.
     """
 
     pixels: Tensor
@@ -73,9 +72,10 @@ class Batch:
 
 
 class Sheets:
-    """The sheets of a folder from ``first`` to before ``stop``, in memory."""
+    """The sheets of a folder from ``first`` to before ``stop``, in memory; batches of them are put on ``device``."""
 
-    def __init__(self, folder: Path, first: int, stop: int) -> None:
+    def __init__(self, folder: Path, first: int, stop: int, device: str = "cpu") -> None:
+        self._device = device
         sheets = [load_file(_file(folder, number)) for number in range(first, stop)]
         self._pixels = torch.cat([sheet["pixels"] for sheet in sheets])
         self._facts = torch.cat([sheet["facts"] for sheet in sheets]).view(-1, CELLS, CELLS, TOLD)
@@ -108,12 +108,13 @@ class Sheets:
         corners = [(page, row // SHUFFLE, column // SHUFFLE) for page, row, column in parts]
         facts = [_cut(self._facts[page], row, column, cells) for page, row, column in corners]
         centres = [_cut(self._centres[page], row, column, cells) for page, row, column in corners]
-        return Batch(
+        columns = (
             scaled(torch.stack(shown).permute(0, 3, 1, 2)),
             torch.stack(places).flatten(1),
             torch.stack(facts).flatten(1, 2).long(),
             torch.stack(centres).flatten(1, 2),
         )
+        return Batch(*(column.to(self._device) for column in columns))
 
 
 _Part = tuple[int, int, int]  # page, first row and column of patches
