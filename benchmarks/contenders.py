@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from PIL import Image
 
-EVALUATIONS = {"pressS": "is it a scrollbar", "advanc": "page time", "look()": "elements, reward, done"}
+EVALUATIONS = {"advance": "page time", "look": "elements, reward, done", "pressScrollbar": "is it a scrollbar"}
 PAGE_PX = (160, 210)
 BELOW_PX = 50  # the instruction stands above
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -108,9 +108,9 @@ class Parts(Ours):
         return self.world.ended
 
     def _time_browser(self, browser: Any) -> None:
-        for name, part in (("click", "click"), ("_frame", "settling frame"), ("screenshot", "frame and PNG")):
+        for name, part in (("click", "mouse events"), ("screenshot", "frame and PNG")):
             self._wrap(browser, name, lambda *_, part=part: part)
-        self._wrap(browser, "evaluate", lambda expression: EVALUATIONS.get(expression[10:16], "other"))
+        self._wrap(browser, "evaluate", lambda code: next(part for word, part in EVALUATIONS.items() if word in code))
 
     def _wrap(self, browser: Any, name: str, part: Callable[..., str]) -> None:
         method = getattr(browser, name)

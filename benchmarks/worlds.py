@@ -160,8 +160,8 @@ def parts_of_a_step(answers: list[list[Answer]]) -> dict[str, float]:
     """Median milliseconds of each part of our step, over all steps of all rounds."""
     names = answers[0][0]["parts"]
     of = {name: 1000 * median(each for (answer,) in answers for each in answer["parts"][name]) for name in names}
-    whole, click = of.pop("all"), of.pop("click")
-    of["mouse events"] = click - of["is it a scrollbar"]
+    whole = of.pop("all")
+    of.pop("is it a scrollbar", None)  # a part of the mouse events, on pages that have one
     of["the rest, in Python"] = whole - sum(of.values())
     return dict(sorted(of.items(), key=lambda part: -part[1])) | {"all": whole}
 

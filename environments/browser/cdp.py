@@ -56,6 +56,7 @@ class Pipe:
         self._last_id = 0
         self._replies: dict[int, dict[str, Any]] = {}
         self._asked: dict[int, str] = {}  # what waits for an answer, and the command's name
+        self._unsent = b""  # goes out in one write when something is waited for
         self._buffer = b""
         theirs_in, self._out = _pipe()
         self._in, theirs_out = _pipe()
@@ -68,21 +69,22 @@ class Pipe:
             os.close(theirs_in)
             os.close(theirs_out)
         os.set_blocking(self._out, False)
+        self._may_write, self._may_read = _poller(self._out, select.POLLOUT), _poller(self._in, select.POLLIN)
         self._alive = True
 
     def post(self, method: str, params: Mapping[str, Any], session: str | None) -> int:
-        """Send a command; returns its id, with which :meth:`reply` must be called."""
+        """Give a command; returns its id, with which :meth:`reply` must be called. It is sent with the next wait."""
         self.tell(method, params, session)
         self._asked[self._last_id] = method
         return self._last_id
 
     def tell(self, method: str, params: Mapping[str, Any], session: str | None) -> None:
-        """Send a command whose answer does not matter."""
+        """Give a command whose answer does not matter."""
         self._last_id += 1
         message: dict[str, Any] = {"id": self._last_id, "method": method, "params": params}
         if session is not None:
             message["sessionId"] = session
-        self._write(json.dumps(message).encode() + b"\0")
+        self._unsent += json.dumps(message).encode() + b"\0"
 
     def reply(self, command: int) -> dict[str, Any]:
         """Wait for the answer to a command. Raises Refused when it is an error."""
@@ -94,10 +96,15 @@ class Pipe:
         return result
 
     def wait(self, until: Callable[[], bool], what: str = "what it was told") -> None:
-        """Take in messages until ``until()`` holds, at most ``timeout_s``; ``what`` is waited for, in words."""
+        """Send what was given, and take in messages until ``until()`` holds, at most ``timeout_s``.
+
+        ``what`` is waited for, in words.
+        """
         deadline = time.monotonic() + self.timeout_s
+        self._send(deadline)
         while not until():
             self._read(deadline, what)
+            self._send(deadline)  # what the events were answered with
 
     def close(self) -> None:
         """Kill the process and reap it. A second call has no effect."""
@@ -113,19 +120,17 @@ class Pipe:
         os.close(self._out)
         os.close(self._in)
 
-    def _write(self, data: bytes) -> None:
-        deadline = time.monotonic() + self.timeout_s
-        while data:
-            self._await_descriptor(select.POLLOUT, self._out, deadline)
+    def _send(self, deadline: float) -> None:
+        while self._unsent:
             try:
-                data = data[os.write(self._out, data) :]
+                self._unsent = self._unsent[os.write(self._out, self._unsent) :]
             except BlockingIOError:
-                continue
+                self._await(self._may_write, deadline)
             except BrokenPipeError as error:
                 raise self._died() from error
 
     def _read(self, deadline: float, what: str) -> None:
-        self._await_descriptor(select.POLLIN, self._in, deadline, what)
+        self._await(self._may_read, deadline, what)
         chunk = os.read(self._in, _CHUNK)
         if not chunk:
             raise self._died()
@@ -139,9 +144,7 @@ class Pipe:
         elif message["id"] in self._asked:
             self._replies[message["id"]] = message
 
-    def _await_descriptor(self, event: int, descriptor: int, deadline: float, what: str = "") -> None:
-        poller = select.poll()
-        poller.register(descriptor, event)
+    def _await(self, poller: select.poll, deadline: float, what: str = "") -> None:
         left_s = deadline - time.monotonic()
         if left_s <= 0 or not poller.poll(left_s * 1000):
             waiting = ", ".join(self._asked.values()) or what
@@ -166,6 +169,12 @@ def _pipe() -> tuple[int, int]:
     for end in low:
         os.close(end)
     return read, write
+
+
+def _poller(descriptor: int, event: int) -> select.poll:
+    poller = select.poll()
+    poller.register(descriptor, event)
+    return poller
 
 
 def _spawn(command: Sequence[str], environment: Mapping[str, str], log: Path, reads: int, writes: int) -> int:

@@ -6,6 +6,7 @@
   const SHORTEST_INTERVAL_MS = 4;
   const RealDate = Date;
   const timers = new Map();
+  const drawn = new Map(); // the pictures of styles by their addresses; they stay loaded
   let now = 0;
   let nextId = 1;
   let random = 0x2545f491;
@@ -69,21 +70,21 @@
       now = end;
     },
 
-    // Wait for the pictures and fonts of the page, which load in real time.
+    // Wait for the pictures and fonts of the page, which load in real time, and lay it out: so the next frame
+    // knows what lies under the mouse.
     async ready() {
-      const pictures = [...document.images].map((image) => image.decode().catch(() => null));
-      const urls = new Set();
-      for (const element of document.querySelectorAll('*')) {
-        const style = getComputedStyle(element);
-        const drawn = `${style.backgroundImage} ${style.content}`;
-        for (const [, url] of drawn.matchAll(/url\("(.*?)"\)/g)) urls.add(url);
+      const pictures = [...document.images].filter((image) => !image.complete);
+      for (const element of document.querySelectorAll('html, body, body *')) {
+        const { backgroundImage, content } = getComputedStyle(element);
+        if (backgroundImage === 'none' && content === 'normal') continue;
+        for (const [, url] of `${backgroundImage} ${content}`.matchAll(/url\("(.*?)"\)/g)) {
+          if (drawn.has(url)) continue;
+          drawn.set(url, Object.assign(new Image(), { src: url }));
+          pictures.push(drawn.get(url));
+        }
       }
-      for (const url of urls) {
-        const image = new Image();
-        image.src = url;
-        pictures.push(image.decode().catch(() => null));
-      }
-      await Promise.all([...pictures, document.fonts.ready]);
+      await Promise.all([...pictures.map((image) => image.decode().catch(() => null)), document.fonts.ready]);
+      document.documentElement.getBoundingClientRect();
     },
   };
 })();

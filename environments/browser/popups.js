@@ -155,6 +155,21 @@
     if (element !== null) scrollBy(element, step, axis);
   };
 
+  // Whether there is a scrollbar anywhere: where one is, an element's edges differ in width.
+  __ratchet.scrollbars = () => {
+    for (const element of document.querySelectorAll('html, body, body *')) {
+      const { clientWidth, clientHeight } = element;
+      if (clientWidth === 0) continue;
+      if (isRoot(element)) {
+        if (innerWidth > clientWidth || innerHeight > clientHeight) return true;
+      } else if (
+        element.offsetWidth !== clientWidth + 2 * element.clientLeft ||
+        element.offsetHeight !== clientHeight + 2 * element.clientTop
+      ) return true;
+    }
+    return false;
+  };
+
   // Whether (x, y) lies on a scrollbar; if so, page towards that end of it. A real press there would run on
   // the browser's own clock.
   __ratchet.pressScrollbar = (x, y) => {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from environments.browser.chromium import Browser
 from environments.episodic import EpisodicWorld, held
@@ -60,11 +59,11 @@ class MiniWoB(EpisodicWorld):
         return browser
 
     def _observe(self, browser: Browser) -> Observation:
-        seen: dict[str, Any] = browser.evaluate("__ratchet.look()")
+        seen, picture = browser.observe("__ratchet.look()")
         self._ended = bool(seen["done"])
         self._reward = float(seen["reward"]) if self._ended else 0.0
         elements = tuple(Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in seen["elements"])
-        return Observation(browser.screenshot(), elements)
+        return Observation(picture, elements)
 
 
 def _file(page: str) -> str:

@@ -23,7 +23,7 @@
     await ready();
     await inner()?.__ratchet?.ready();
   };
-  for (const name of ['elements', 'scroll', 'pressScrollbar']) {
+  for (const name of ['elements', 'scroll', 'scrollbars', 'pressScrollbar']) {
     __ratchet[name] = (...args) => inner().__ratchet[name](...args);
   }
 })();

@@ -126,11 +126,11 @@ class WebApp(EpisodicWorld):
 
 def _observe(running: _Running) -> Observation:
     running.server.check()
-    found: list[Any] = running.browser.evaluate("__ratchet.look()")
+    found, picture = running.browser.observe("__ratchet.look()")
     elements = [
         Element(kind, text[:LONGEST_TEXT], tuple(box), tuple(states)) for kind, text, box, states in _fewer(found)
     ]
-    return Observation(running.browser.screenshot(), tuple(elements))
+    return Observation(picture, tuple(elements))
 
 
 def _fewer(found: list[Any]) -> list[Any]:

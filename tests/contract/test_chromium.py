@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import signal
@@ -13,9 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from environments.browser.chromium import Browser, find_browser
-from environments.types import Element, WorldError
+from environments.types import Action, Element, Kind, WorldError
 
 Open = Callable[[str], Browser]
 
@@ -202,6 +204,42 @@ def test_scrolling_and_scrollbars_move_the_page(show: Open) -> None:
     assert browser.evaluate(top) == 160
     browser.scroll(-1)
     assert browser.evaluate(top) == 80
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div id=box style='height:100px;overflow-y:scroll'><p style='height:900px'>tall</p></div>",
+        "<textarea id=box style='width:160px;height:100px;box-sizing:border-box'>{lines}</textarea>",
+        "<div style='height:900px'>tall</div><script>document.scrollingElement.id = 'box'</script>",
+    ],
+)
+def test_a_scrollbar_is_pressed_after_a_look_too(show: Open, page: str) -> None:
+    browser = show(page.format(lines="line\n" * 90))
+    assert browser.observe("box.scrollTop")[0] == 0
+    browser.click(153, 80)
+    browser.pass_time(400)
+    assert browser.observe("box.scrollTop")[0] > 0
+
+
+def test_one_frame_shows_what_its_action_led_to(show: Open) -> None:
+    """What lies under the mouse since, what watches sizes: in the picture and in the page."""
+    browser = show("""
+      <style>#box { position: absolute; inset: 0; background: red } #box:hover { background: lime }</style>
+      <div id=line style='height:9px;width:9px'></div>
+      <script>
+      new ResizeObserver(([{ target }]) => { target.title = target.offsetWidth; }).observe(line);
+      addEventListener('mouseup', () => {
+        line.style.width = '30px';
+        setTimeout(() => document.body.append(Object.assign(document.createElement('div'), { id: 'box' })), 100);
+      });
+      </script>""")
+    assert browser.observe("line.title")[0] == "9"
+    browser.perform(Action(Kind.CLICK, (80, 100), ("text", "")))
+    title, picture = browser.observe("line.title")
+    assert title == "30"
+    assert Image.open(io.BytesIO(picture)).convert("RGB").getpixel((80, 100)) == (0, 255, 0)
+    assert browser.observe("line.title") == (title, picture)
 
 
 def test_keys_reach_what_has_the_focus(show: Open) -> None:
