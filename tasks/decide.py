@@ -1,6 +1,7 @@
 """Stage ``decide``: agent and reward model, each promoted by a paired test; the next state.
 
-Both are judged on the same cases, champion against challenger, so that how hard a case is cancels out. A reward
+Both are judged on the same cases, champion against challenger, so that how hard a case is cancels out. The agents'
+test is sequential, over the looks that evaluate took at them. A reward
 model must also not judge steps or outcomes worse, right and wrong ones counted alike. The
 reward model's judgements of one trajectory are related, and the test counts each as a case of its own: its
 p-value is somewhat too small where judgements of the same trajectory agree.
@@ -18,10 +19,10 @@ from tasks.acceptance import rejection
 from tasks.curriculum import Curriculum
 from tasks.errors import RecordError
 from tasks.files import ROUND, STATE, read_json, write_json, write_whole
-from tasks.metrics import MODELS, Judgement, Verdict, correct, success
+from tasks.metrics import MODELS, Judgement, Verdict, correct, pairs_by_look, success
 from tasks.params import Params
 from tasks.records import Trajectory, read_trajectories
-from tasks.statistics import balanced_accuracy, paired_test
+from tasks.statistics import balanced_accuracy, sequential_test
 
 
 def run(params: Params) -> None:
@@ -32,20 +33,24 @@ def run(params: Params) -> None:
     """
     evaluation = ROUND / "evaluation"
     episodes, judgements = (read_json(evaluation / name) for name in ("episodes.json", "judgements.json"))
-    decision = decide(episodes, judgements, params.decide.alpha)
+    decision = decide(episodes, judgements, params.decide.alpha, params.evaluate.looks)
     found = Curriculum.read(STATE / "curriculum.json")
     curriculum = found.next(solved(read_trajectories(ROUND / "scored"), params.filter.accept))
     write_whole(ROUND / "state", lambda aside: _write_state(aside, decision, found.round, curriculum))
     write_json(ROUND / "decision.json", decision)
 
 
-def decide(episodes: Sequence[Verdict], judgements: Sequence[Judgement], alpha: float) -> dict[str, Any]:
-    """The content of ``decision.json``: for each model whether it is promoted, why, and the figures."""
-    agents = {model: [episode[model] for episode in episodes] for model in MODELS}
-    rewards = {model: [correct(judgement, model) for judgement in judgements] for model in MODELS}
+def decide(episodes: Sequence[Verdict], judgements: Sequence[Judgement], alpha: float, looks: int) -> dict[str, Any]:
+    """The content of ``decision.json``: for each model whether it is promoted, why, and the figures.
+
+    Raises:
+        ValueError: when the episodes are of more looks than planned.
+    """
+    agents = pairs_by_look(episodes)
+    rewards = [[(correct(judgement, "champion"), correct(judgement, "challenger")) for judgement in judgements]]
     return {
-        "agent": _promote(agents["champion"], agents["challenger"], alpha, "held-out goal instances solved"),
-        "reward": _promote(rewards["champion"], rewards["challenger"], alpha, "judgements right", fallen(judgements)),
+        "agent": _promote(agents, looks, alpha, "held-out goal instances solved"),
+        "reward": _promote(rewards, 1, alpha, "judgements right", fallen(judgements)),
     }
 
 
@@ -78,26 +83,31 @@ def solved(trajectories: Iterable[Trajectory], accept: float) -> list[tuple[str,
 
 
 def _promote(
-    champion: Sequence[bool], challenger: Sequence[bool], alpha: float, what: str, objections: Sequence[str] = ()
+    pairs: Sequence[Sequence[tuple[bool, bool]]], looks: int, alpha: float, what: str, objections: Sequence[str] = ()
 ) -> dict[str, Any]:
-    test = paired_test(champion, challenger)
-    better = test.p_value <= alpha
-    promoted = better and not objections
+    test = sequential_test(pairs, looks, alpha)
+    counted = test.so_far
+    promoted = test.better and not objections
+    champion, challenger = (success([pair[side] for added in pairs for pair in added]) for side in (0, 1))
+    bar = f"alpha = {alpha}"
+    if looks > 1:
+        bar = f"{test.level:.4f}, what look {test.look} of {looks} may use of {bar}"
     reason = (
-        f"{'promoted' if promoted else 'not promoted'}: {sum(challenger)} of {len(challenger)} {what}, "
-        f"the champion {sum(champion)} ({test.wins} won, {test.losses} lost, {test.ties} tied); "
-        f"p = {test.p_value:.4f} is {'at most' if better else 'above'} alpha = {alpha}"
+        f"{'promoted' if promoted else 'not promoted'}: {challenger['solved']} of {challenger['n']} {what}, "
+        f"the champion {champion['solved']} ({counted.wins} won, {counted.losses} lost, {counted.ties} tied); "
+        f"p = {counted.p_value:.4f} is {'at most' if test.better else 'above'} {bar}"
     )
-    reason = "; ".join([reason, *objections])
     return {
         "promoted": promoted,
-        "reason": reason,
-        "champion": success(champion),
-        "challenger": success(challenger),
-        "wins": test.wins,
-        "losses": test.losses,
-        "ties": test.ties,
-        "p_value": test.p_value,
+        "reason": "; ".join([reason, *objections]),
+        "champion": champion,
+        "challenger": challenger,
+        "wins": counted.wins,
+        "losses": counted.losses,
+        "ties": counted.ties,
+        "p_value": counted.p_value,
+        "look": test.look,
+        "level": test.level,
         "alpha": alpha,
     }
 

@@ -22,7 +22,7 @@ from models.roles import Agent, RewardModel
 from tasks.curriculum import Curriculum
 from tasks.demonstrate import demonstrate
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
-from tasks.metrics import Judgement, Verdict, summarise, write_plots
+from tasks.metrics import Judgement, Verdict, pairs_by_look, summarise, write_plots
 from tasks.params import Params
 from tasks.records import Origin, Trajectory, write_trajectories
 from tasks.reward_data import reward_rows
@@ -30,6 +30,7 @@ from tasks.reward_data.rule import agrees
 from tasks.rollout import greedy
 from tasks.serving import engines
 from tasks.stages import scratch
+from tasks.statistics import sequential_test
 from tasks.workers import JSON, TRAJECTORIES, Crew, spread
 
 SEEDS_A_ROUND = 1000
@@ -50,21 +51,40 @@ def run(params: Params) -> None:
     goals = load_goals(Path(params.goals))
     number = Curriculum.read(STATE / "curriculum.json").round
     first = params.evaluate.first_seed + SEEDS_A_ROUND * number
-    instances = {
-        goal.id: [Instance(goal, first + n) for n in range(params.evaluate.per_goal)] for goal in goals.values()
-    }
     kept = scratch("evaluate")
-    units = [(f"{name}-{goal}", (name, chosen)) for goal, chosen in instances.items() for name in MODELS]
     adapters = [folder / role for folder in MODELS.values() for role in ("agent", "reward")]
     with engines("evaluate", params, adapters) as source:
         crew = Crew(make_player, (number, source), params.numerics.threads)
-        played = spread("evaluate agents", crew, units, kept, TRAJECTORIES, lambda unit: unit[1][0].goal.max_steps)
-        episodes = list(played)
+        episodes, verdicts = play(crew, list(goals.values()), first, params, kept)
         questions = ask(episodes, list(goals.values()), first, params)
         crew = Crew(make_judge, (source,), params.numerics.threads)
         chunks = [(f"judged-{at // 32}.json", questions[at : at + 32]) for at in range(0, len(questions), 32)]
         judged = list(spread("evaluate reward models", crew, chunks, kept, JSON))
-    _write(episodes, judged)
+    _write(episodes, verdicts, judged)
+
+
+def play(
+    crew: Crew, goals: Sequence[Goal], first_seed: int, params: Params, kept: Path
+) -> tuple[list[Trajectory], list[Verdict]]:
+    """Look at both agents on ``per_goal`` more instances of each goal, until the test of promotion is settled.
+
+    Returns:
+        The episodes of all looks taken, and the world's verdicts on them.
+    """
+    episodes, verdicts, count = list[Trajectory](), list[Verdict](), params.evaluate.per_goal
+    for look in range(1, params.evaluate.looks + 1):
+        seeds = range(first_seed + (look - 1) * count, first_seed + look * count)
+        units = [
+            (f"{name}-{goal.id}-{look}", (name, [Instance(goal, seed) for seed in seeds]))
+            for goal in goals
+            for name in MODELS
+        ]
+        added = list(spread("evaluate agents", crew, units, kept, TRAJECTORIES, lambda unit: unit[1][0].goal.max_steps))
+        episodes += added
+        verdicts += _verdicts(added, look)
+        if sequential_test(pairs_by_look(verdicts), params.evaluate.looks, params.decide.alpha).settled:
+            break
+    return episodes, verdicts
 
 
 def make_player(number: int, source: Source) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:
@@ -172,19 +192,23 @@ def _question(
     return Question(context, action, about)
 
 
-def _write(episodes: Sequence[Trajectory], judged: Sequence[Judgement]) -> None:
+def _verdicts(episodes: Sequence[Trajectory], look: int) -> list[Verdict]:
+    """The world's verdicts on both agents, a line a goal instance."""
     verdicts: dict[str, Verdict] = {}
     for trajectory in episodes:
         instance, name = trajectory.episode.instance, trajectory.id.rpartition("/")[2]
-        line = {"goal": instance.goal.id, "tier": instance.goal.tier, "seed": instance.seed}
+        line = {"look": look, "goal": instance.goal.id, "tier": instance.goal.tier, "seed": instance.seed}
         verdicts.setdefault(instance.name, line)[name] = bool(trajectory.verdict)  # type: ignore[arg-type,literal-required]
+    return list(verdicts.values())
 
+
+def _write(episodes: Sequence[Trajectory], verdicts: Sequence[Verdict], judged: Sequence[Judgement]) -> None:
     def store(folder: Path) -> None:
         folder.mkdir()
         write_trajectories(folder, episodes)
-        write_json(folder / "episodes.json", list(verdicts.values()))
+        write_json(folder / "episodes.json", verdicts)
         write_json(folder / "judgements.json", list(judged))
 
     write_whole(ROUND / "evaluation", store)
-    write_plots(ROUND / "plots", list(verdicts.values()), judged)
-    write_json(ROUND / "metrics.json", summarise(list(verdicts.values()), judged))
+    write_plots(ROUND / "plots", verdicts, judged)
+    write_json(ROUND / "metrics.json", summarise(verdicts, judged))

@@ -29,8 +29,12 @@ Key = TypeVar("Key", str, int)
 
 
 class Verdict(TypedDict):
-    """A line of ``episodes.json``: whether each agent reached a held-out goal, as the world judged."""
+    """A line of ``episodes.json``: whether each agent reached a held-out goal, as the world judged.
 
+    ``look`` is the one that added it, from 1 (:func:`tasks.statistics.sequential_test`).
+    """
+
+    look: int
     goal: str
     tier: int
     seed: int
@@ -66,6 +70,12 @@ def success(outcomes: Sequence[bool]) -> dict[str, Any]:
     low, high = wilson(sum(outcomes), len(outcomes)) or (None, None)
     rate = sum(outcomes) / len(outcomes) if outcomes else None
     return {"solved": sum(outcomes), "n": len(outcomes), "rate": rate, "low": low, "high": high}
+
+
+def pairs_by_look(episodes: Sequence[Verdict]) -> list[list[tuple[bool, bool]]]:
+    """The (champion, challenger) pairs that each look added, the first look first."""
+    looks = _group(episodes, lambda episode: episode["look"])
+    return [[(episode["champion"], episode["challenger"]) for episode in added] for added in looks.values()]
 
 
 def correct(judgement: Judgement, model: Model) -> bool:

@@ -148,12 +148,20 @@ class Validate(Section):
 class Evaluate(Section):
     """``first_seed``: seeds from here on are held out from all training.
 
-    ``pairs_per_goal`` oracle episodes of each goal give the reward models' held-out pairs.
+    ``pairs_per_goal`` oracle episodes of each goal give the reward models' held-out pairs. The agents play
+    ``per_goal`` instances of each goal in each of at most ``looks`` looks, 500 in all.
     """
 
     per_goal: int = Field(ge=1, le=500)
+    looks: int = Field(ge=1, le=50)
     pairs_per_goal: int = Field(ge=1, le=500)
     first_seed: int = Field(ge=1)
+
+    @model_validator(mode="after")
+    def _seeds_of_a_round(self) -> Evaluate:
+        if self.per_goal * self.looks > 500:
+            raise ValueError(f"per_goal {self.per_goal} in {self.looks} looks: must be at most 500 instances of a goal")
+        return self
 
 
 class Decide(Section):

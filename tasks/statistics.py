@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
@@ -30,6 +31,29 @@ class PairedTest:
     losses: int
     ties: int
     p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialTest:
+    """A paired test after ``look`` of ``looks`` planned looks at growing evidence; ``so_far`` counts all pairs seen.
+
+    The challenger is better when the p-value is at most ``level``, which is what this look may use of alpha.
+    """
+
+    so_far: PairedTest
+    look: int
+    looks: int
+    level: float
+
+    @property
+    def better(self) -> bool:
+        """Whether the challenger is shown to be better."""
+        return self.so_far.p_value <= self.level
+
+    @property
+    def settled(self) -> bool:
+        """Whether no further look is worth taking: better, behind, or the last."""
+        return self.better or self.so_far.wins < self.so_far.losses or self.look == self.looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +111,62 @@ def paired_test(champion: Sequence[bool], challenger: Sequence[bool]) -> PairedT
     discordant = wins + losses
     tail = sum(math.comb(discordant, k) for k in range(wins, discordant + 1))
     return PairedTest(wins, losses, len(pairs) - discordant, tail / 2**discordant)
+
+
+def sequential_test(pairs: Sequence[Sequence[tuple[bool, bool]]], looks: int, alpha: float) -> SequentialTest:
+    """Exact one-sided sign test in several looks, up to the first that settles it.
+
+    By look k at most the share k/looks of alpha is spent (Lan and DeMets 1983; Kim and DeMets 1987, rho = 1), exactly,
+    given how many pairs are discordant: so with equal models the challenger is called better with a chance of at most
+    alpha, whenever and for whatever reason the looking stops. One look is :func:`paired_test` at alpha.
+
+    Args:
+        pairs: for each look taken, the (champion, challenger) pairs that it added.
+        looks: how many are planned, at least those taken.
+
+    Raises:
+        ValueError: when more looks were taken than planned.
+    """
+    if len(pairs) > looks:
+        raise ValueError(f"{len(pairs)} looks of {looks} planned: plan as many")
+    seen: list[tuple[bool, bool]] = []
+    bounds = _Bounds()
+    test = SequentialTest(paired_test([], []), 0, looks, 0.0)
+    for look, added in enumerate(pairs, 1):
+        seen += added
+        so_far = paired_test([old for old, _ in seen], [new for _, new in seen])
+        level = alpha if looks == 1 else bounds.level(so_far.wins + so_far.losses, Fraction(alpha) * look / looks)
+        test = SequentialTest(so_far, look, looks, level)
+        if test.settled:
+            break
+    return test
+
+
+class _Bounds:
+    """The levels of the looks, one after the other, from all ways in which equal models can win and lose.
+
+    ``_ways[w]`` is the number of sequences of wins and losses with w wins that no look has called better.
+    """
+
+    def __init__(self) -> None:
+        self._ways, self._discordant, self._spent = [1], 0, Fraction(0)
+
+    def level(self, discordant: int, may_spend: Fraction) -> float:
+        """The p-value up to which this look may call the challenger better; ``may_spend`` of alpha in all so far."""
+        self._grow(discordant)
+        needed, crossing = len(self._ways), 0
+        while needed and self._spent + Fraction(crossing + self._ways[needed - 1], 2**discordant) <= may_spend:
+            needed -= 1
+            crossing += self._ways[needed]
+        self._spent += Fraction(crossing, 2**discordant)
+        self._ways = self._ways[:needed] + [0] * (len(self._ways) - needed)
+        return sum(math.comb(discordant, wins) for wins in range(needed, discordant + 1)) / 2**discordant
+
+    def _grow(self, discordant: int) -> None:
+        """Let the sequences go on to so many discordant pairs."""
+        for _ in range(discordant - self._discordant):
+            self._ways = [lost + won for lost, won in zip([*self._ways, 0], [0, *self._ways], strict=True)]
+        self._discordant = discordant
 
 
 def classification(labels: Labels, scores: Scores, threshold: float = 0.5) -> Classification:

@@ -21,7 +21,7 @@ SMALL = {
     "filter": {"accept": 0.0},
     "train_reward": {"updates": 3, "batch_rows": 2},
     "train_agent": {"updates": 10, "batch_rows": 2},
-    "evaluate": {"per_goal": 2, "pairs_per_goal": 1},
+    "evaluate": {"per_goal": 2, "pairs_per_goal": 1, "looks": 1},
     "validate": {"min_positive": 0.05, "max_positive": 0.95},
 }
 STARTER = yaml.safe_load((CHECKOUT / "data/goals/starter.yaml").read_text())

@@ -24,11 +24,11 @@ NEXT = ROUND / "state"
 USUAL = {"id": "t#0", "query": "step", "source": "pairs", "kind": "click", "label": True}
 
 
-def _episodes(wins: int, losses: int, ties: int) -> list[Verdict]:
+def _episodes(wins: int, losses: int, ties: int, look: int = 1) -> list[Verdict]:
     """Instances that only the challenger, only the champion, and both of them solved."""
     results = [(False, True)] * wins + [(True, False)] * losses + [(True, True)] * ties
     return [
-        Verdict(goal="click-ok", tier=1, seed=1_000_000 + place, champion=champion, challenger=challenger)
+        Verdict(look=look, goal="click-ok", tier=1, seed=1_000_000 + place, champion=champion, challenger=challenger)
         for place, (champion, challenger) in enumerate(results)
     ]
 
@@ -61,7 +61,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _evaluate(episodes: list[Verdict], judgements: list[Judgement]) -> dict[str, Any]:
     write_json(ROUND / "evaluation" / "episodes.json", episodes)
     write_json(ROUND / "evaluation" / "judgements.json", judgements)
-    decide.run(params())
+    decide.run(params(evaluate={"looks": 1}))
     decision: dict[str, Any] = read_json(ROUND / "decision.json")
     return decision
 
@@ -97,7 +97,18 @@ def test_each_is_judged_on_its_own() -> None:
 @pytest.mark.parametrize(("wins", "promoted"), [(4, False), (5, True)])
 def test_the_edge_of_the_test(wins: int, promoted: bool) -> None:
     # 1/16 is above 0.05 and 1/32 is not.
-    assert decide.decide(_episodes(wins, 0, 5), [], 0.05)["agent"]["promoted"] is promoted
+    assert decide.decide(_episodes(wins, 0, 5), [], 0.05, 1)["agent"]["promoted"] is promoted
+
+
+def test_the_agents_test_goes_on_until_it_is_settled() -> None:
+    """Of alpha = 0.05 the first of two looks may use 0.025: 5 of 5 wins (1/32) are not enough, 6 of 6 (1/64) are."""
+    first = decide.decide(_episodes(5, 0, 5), [], 0.05, 2)["agent"]
+    assert (first["promoted"], first["look"], first["level"]) == (False, 1, 0)
+    assert decide.decide(_episodes(6, 0, 5), [], 0.05, 2)["agent"]["promoted"] is True
+    both = decide.decide(_episodes(5, 0, 5) + _episodes(4, 1, 5, look=2), [], 0.05, 2)["agent"]
+    assert (both["promoted"], both["look"], both["wins"], both["losses"]) == (True, 2, 9, 1)
+    assert both["level"] == 11 / 1024
+    assert both["reason"].endswith("p = 0.0107 is at most 0.0107, what look 2 of 2 may use of alpha = 0.05")
 
 
 def test_a_reward_model_that_says_no_to_everything_is_not_promoted() -> None:
@@ -114,13 +125,13 @@ def test_a_reward_model_that_says_no_to_everything_is_not_promoted() -> None:
 
 
 def test_nothing_to_compare_promotes_nothing() -> None:
-    decision = decide.decide([], [], 0.05)
+    decision = decide.decide([], [], 0.05, 1)
     assert decision["agent"]["promoted"] is False
     assert decision["agent"]["champion"] == {"solved": 0, "n": 0, "rate": None, "low": None, "high": None}
 
 
 def test_a_score_of_a_half_accepts() -> None:
-    decision = decide.decide([], [_judgement(0.5, 0.49), _judgement(0.5, 0.49, label=False)], 0.05)
+    decision = decide.decide([], [_judgement(0.5, 0.49), _judgement(0.5, 0.49, label=False)], 0.05, 1)
     assert (decision["reward"]["wins"], decision["reward"]["losses"]) == (1, 1)
 
 
@@ -144,7 +155,7 @@ def test_the_curriculum_moves_on() -> None:
 def test_deciding_again_gives_the_same_bytes() -> None:
     _evaluate(_episodes(9, 1, 10), _judgements(2, 3))
     first = digest(NEXT), digest(ROUND / "decision.json")
-    decide.run(params())
+    decide.run(params(evaluate={"looks": 1}))
     assert (digest(NEXT), digest(ROUND / "decision.json")) == first
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -21,6 +22,7 @@ from tasks.statistics import (
     false_accept_rate,
     paired_test,
     reliability,
+    sequential_test,
     wilson,
 )
 
@@ -84,6 +86,63 @@ def test_paired_test_agrees_with_scipy(wins: int, losses: int) -> None:
 def test_paired_test_refuses_unequal_lengths() -> None:
     with pytest.raises(ValueError, match="shorter"):
         paired_test([T, F], [T])
+
+
+def _looks(*counts: tuple[int, int, int]) -> list[list[tuple[bool, bool]]]:
+    """Looks of so many wins, losses and ties."""
+    return [[(F, T)] * wins + [(T, F)] * losses + [(T, T)] * ties for wins, losses, ties in counts]
+
+
+def test_sequential_test_by_hand() -> None:
+    """Two looks at alpha 1/4, 3 discordant pairs each.
+
+    The first may spend 1/8: 3 wins of 3 (1/8) are needed. By the second 1/4 may be spent, so 1/8 more, 8 of the 64
+    ways of 6 pairs. Ways that did not begin with 3 wins: to 5 wins 3, to 4 wins 12. So 5 wins are needed, and the
+    p-value of 5 of 6 is 7/64.
+    """
+    first = sequential_test(_looks((2, 1, 4)), 2, 0.25)
+    assert (first.level, first.better, first.settled) == (1 / 8, False, False)
+    assert sequential_test(_looks((3, 0, 4)), 2, 0.25).better
+    second = sequential_test(_looks((2, 1, 4), (3, 0, 0)), 2, 0.25)
+    assert (second.level, second.so_far.p_value, second.better) == (7 / 64, 7 / 64, True)
+    assert not sequential_test(_looks((2, 1, 4), (2, 1, 0)), 2, 0.25).better
+
+
+def test_sequential_test_stops_at_the_look_that_settles_it() -> None:
+    ahead = sequential_test(_looks((3, 0, 4), (0, 3, 0)), 2, 0.25)
+    assert (ahead.look, ahead.better) == (1, True)
+    behind = sequential_test(_looks((1, 2, 4), (9, 0, 0)), 2, 0.25)
+    assert (behind.look, behind.better, behind.settled) == (1, False, True)
+    nothing = sequential_test([], 3, 0.05)
+    assert (nothing.look, nothing.better) == (0, False)
+    with pytest.raises(ValueError, match="3 looks of 2 planned"):
+        sequential_test(_looks((1, 0, 0)) * 3, 2, 0.05)
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.sampled_from([0.01, 0.05, 0.25]))
+def test_one_look_is_the_paired_test(wins: int, losses: int, alpha: float) -> None:
+    (pairs,) = _looks((wins, losses, 3))
+    test = sequential_test([pairs], 1, alpha)
+    assert test.so_far == paired_test([old for old, _ in pairs], [new for _, new in pairs])
+    assert test.better is (test.so_far.p_value <= alpha)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=3), st.sampled_from([0.05, 0.2, 0.5]))
+def test_equal_models_are_told_apart_with_a_chance_of_at_most_alpha_by_any_look(added: list[int], alpha: float) -> None:
+    """Over every sequence of wins and losses, each as likely: by look k at most k/looks of alpha, exactly counted."""
+    crossed = [0] * len(added)
+    total = sum(added)
+    for outcome in itertools.product([True, False], repeat=total):
+        looks, start = [], 0
+        for count in added:
+            looks.append([(not won, won) for won in outcome[start : start + count]])
+            start += count
+        test = sequential_test(looks, len(added), alpha)
+        if test.better:
+            crossed[test.look - 1] += 1
+    for look, count in enumerate(itertools.accumulate(crossed), 1):
+        assert count / 2**total <= alpha * look / len(added)
 
 
 def test_classification_by_hand() -> None:

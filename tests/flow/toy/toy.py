@@ -70,7 +70,7 @@ def evaluate(number: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_trajectories(folder, [played(number, goal, model, solved[model]) for goal in GOALS for model in solved])
     episodes = [
-        Verdict(goal=goal, tier=tier, seed=number, **{model: goal in goals for model, goals in solved.items()})
+        Verdict(look=1, goal=goal, tier=tier, seed=number, **{model: goal in goals for model, goals in solved.items()})
         for tier, goal in enumerate(GOALS, 1)
     ]
     about = {"source": "pairs", "kind": "click"}

@@ -1,0 +1,141 @@
+"""How often promotion errs: ``python -m benchmarks.promotion [WORKSPACE]``.
+
+Paired decisions by the code that rounds use. Each decision resamples rollouts on held-out instances: of every instance,
+champion and challenger solve it with the chances below, independently of one another. With the same chances for both
+(A/A) every promotion is a false one; with a true gain it is a hit.
+
+The chances come from the evaluations of the workspace's rounds (of a goal: the share of its rollouts, by champion and
+challenger, that solved it, shrunk by half a success and half a failure), or, where there is none, are simulated: spread
+evenly over 0..1. A gain multiplies the odds of all goals alike, so that the mean chance rises by the gain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from tasks import versions
+from tasks.decide import decide
+from tasks.metrics import Verdict
+from tasks.rounds import past_rounds
+from tasks.statistics import wilson
+
+GAINS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
+SIMULATED_GOALS = 12
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Design:
+    """How many instances of each goal a look adds, and how many looks there may be."""
+
+    per_goal: int
+    looks: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of so many decisions how many promoted, and the mean number of looks they took."""
+
+    promoted: int
+    decisions: int
+    mean_looks: float
+
+    def __str__(self) -> str:
+        low, high = wilson(self.promoted, self.decisions) or (0, 1)
+        return f"{self.promoted / self.decisions:.4f} [{low:.4f}, {high:.4f}]  {self.mean_looks:.2f} looks"
+
+
+def goal_rates(rollouts: dict[str, list[bool]]) -> NDArray[np.float64]:
+    """The chance of each goal."""
+    return np.array([(sum(found) + 0.5) / (len(found) + 1) for found in rollouts.values()])
+
+
+def of_workspace() -> NDArray[np.float64]:
+    """The chances in the evaluations of all rounds; none without a round."""
+    rollouts: dict[str, list[bool]] = defaultdict(list)
+    for made in past_rounds():
+        with versions.checked_out(made.tag, "data/round/evaluation") as folder:
+            for episode in json.loads((folder / "episodes.json").read_text()):
+                rollouts[episode["goal"]] += [episode["champion"], episode["challenger"]]
+    return goal_rates(rollouts)
+
+
+def raised(rates: NDArray[np.float64], gain: float) -> NDArray[np.float64]:
+    """The chances with all odds multiplied alike, so that their mean is higher by ``gain``."""
+    if gain == 0:
+        return rates
+    odds = rates / (1 - rates)
+
+    def mean_gain(shift: float) -> float:
+        moved = odds * np.exp(shift)
+        return float((moved / (1 + moved)).mean() - rates.mean() - gain)
+
+    moved = odds * np.exp(brentq(mean_gain, 0, 30))
+    return moved / (1 + moved)
+
+
+def simulate(
+    rates: NDArray[np.float64], gain: float, design: Design, decisions: int, random: np.random.Generator
+) -> Outcome:
+    chances = np.stack([rates, raised(rates, gain)])
+    shape = (decisions, design.looks, design.per_goal, len(rates))
+    promoted, looks = 0, 0
+    for _ in range(decisions):
+        solved = random.random((2, *shape[1:])) < chances[:, None, None, :]
+        verdict = decide(_episodes(solved), [], ALPHA, design.looks)["agent"]
+        promoted += verdict["promoted"]
+        looks += verdict["look"]
+    return Outcome(promoted, decisions, looks / decisions)
+
+
+def _episodes(solved: NDArray[np.bool_]) -> list[Verdict]:
+    """``solved``: model, look, instance, goal."""
+    champion, challenger = solved.reshape(2, solved.shape[1], -1).tolist()
+    return [
+        Verdict(look=look, goal="", tier=1, seed=seed, champion=old, challenger=new)
+        for look, pairs in enumerate(zip(champion, challenger, strict=True), 1)
+        for seed, (old, new) in enumerate(zip(*pairs, strict=True))
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workspace", nargs="?", type=Path, default=Path())
+    parser.add_argument("--decisions", type=int, default=10_000, help="of the long A/A run")
+    parser.add_argument("--power-decisions", type=int, default=1000, help="for each gain")
+    asked = parser.parse_args()
+    os.chdir(asked.workspace)
+    random = np.random.default_rng(0)
+    measured = of_workspace()
+    source = (
+        f"{len(measured)} goals of this workspace's evaluations" if len(measured) else "simulated, uniform over 0..1"
+    )
+    rates = measured if len(measured) else (np.arange(SIMULATED_GOALS) + 0.5) / SIMULATED_GOALS
+    print(f"success rates: {source}; mean {rates.mean():.3f}")
+    designs = (Design(3, 1), Design(9, 1), Design(3, 3), Design(3, 6))
+    table = []
+    for design in designs:
+        print(
+            f"\n{design.per_goal} instances of {len(rates)} goals a look, at most {design.looks} looks, alpha {ALPHA}"
+        )
+        runs = [(0.0, 40), (0.0, asked.decisions), *((gain, asked.power_decisions) for gain in GAINS[1:])]
+        for gain, decisions in runs:
+            if rates.mean() + gain < 1:
+                outcome = simulate(rates, gain, design, decisions, random)
+                print(f"  gain {gain:.2f}, {decisions:6d} decisions: promoted {outcome}", flush=True)
+                table.append({**vars(design), "gain": gain, **vars(outcome)})
+    print(json.dumps({"source": source, "mean_rate": round(float(rates.mean()), 4), "alpha": ALPHA, "table": table}))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

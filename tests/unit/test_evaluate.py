@@ -1,0 +1,57 @@
+"""How evaluation looks at the agents: scripted ones, in the worker processes of a real stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from hand_built import NAME, click, screen
+from small_round import goal, params
+
+from environments.types import End, Episode, Instance, Step
+from tasks.evaluate import play
+from tasks.records import Origin, Trajectory
+from tasks.workers import Crew
+
+GOALS = [goal("one"), goal("two", tier=2), goal("three", tier=3)]
+LOOKS = params(evaluate={"per_goal": 2, "looks": 2})
+
+
+def scripted(solver: str) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:
+    """Plays so that the model named, and no other, solves everything."""
+
+    def play_one(unit: tuple[str, Sequence[Instance]]) -> list[Trajectory]:
+        name, instances = unit
+        return [
+            Trajectory(
+                f"round-0001/{instance.name}/{name}",
+                1,
+                Origin.EVALUATION,
+                Episode(instance, "Do it", (Step(screen(0), click(NAME)),), screen(1), End.COMPLETED),
+                verdict=name == solver,
+            )
+            for instance in instances
+        ]
+
+    return play_one
+
+
+def test_one_look_is_enough_where_the_challenger_wins_everything(tmp_path: Path) -> None:
+    """6 wins of 6: 1/64, and the first of two looks may use 1/40."""
+    episodes, verdicts = play(Crew(scripted, ("challenger",), 2), GOALS, 500, LOOKS, tmp_path)
+    assert len(episodes) == 12
+    assert [(line["look"], line["goal"], line["seed"]) for line in verdicts] == [
+        (1, goal.id, seed) for goal in GOALS for seed in (500, 501)
+    ]
+    assert all(line["challenger"] and not line["champion"] for line in verdicts)
+
+
+def test_where_nothing_is_settled_more_instances_are_played(tmp_path: Path) -> None:
+    episodes, verdicts = play(Crew(scripted, ("nobody",), 2), GOALS[:1], 500, LOOKS, tmp_path)
+    assert [(line["look"], line["seed"]) for line in verdicts] == [(1, 500), (1, 501), (2, 502), (2, 503)]
+    assert len({episode.id for episode in episodes}) == 8
+
+
+def test_a_challenger_behind_is_not_looked_at_again(tmp_path: Path) -> None:
+    _, verdicts = play(Crew(scripted, ("champion",), 2), GOALS[:1], 500, LOOKS, tmp_path)
+    assert {line["look"] for line in verdicts} == {1}
