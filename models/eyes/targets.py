@@ -62,9 +62,9 @@ def things(shot: Shot, seen: Sequence[Thing]) -> tuple[Tensor, Tensor]:
             for place in grid.within(box):
                 told[place][FACTS.index(thing.colour)] = None
         x, y = box[0] + box[2] / 2, box[1] + box[3] / 2
-        if (place := grid.place(x, y)) is not None:
-            told[place] |= dict.fromkeys(_facts(thing))
-            centres[place] = torch.tensor([x, y])
+        if (centre := grid.place(x, y)) is not None:
+            told[centre] |= dict.fromkeys(_facts(thing))
+            centres[centre] = torch.tensor([x, y])
     facts = torch.full((CELLS**2, TOLD), -1)
     for place, found in told.items():
         chosen = list(found)[:TOLD]
@@ -86,7 +86,8 @@ def place_code(points: Tensor, width: int) -> Tensor:
     angles = (points[..., None] * waves).flatten(-2)
     turns = torch.cat([angles.cos(), angles.sin()], dim=-1) / math.sqrt(angles.shape[-1])
     drawn = torch.randn(width, turns.shape[-1], generator=torch.Generator().manual_seed(0))
-    return turns @ torch.linalg.qr(drawn).Q.T.to(points.device)
+    code: Tensor = turns @ torch.linalg.qr(drawn).Q.T.to(points.device)
+    return code
 
 
 def nearest_place(code: Tensor) -> Tensor:

@@ -128,7 +128,8 @@ class Meanings:
     @property
     def length(self) -> Tensor:
         """Of the mean fact."""
-        return self.facts.norm(dim=-1).mean()
+        mean: Tensor = self.facts.norm(dim=-1).mean()
+        return mean
 
     def of(self, told: Tensor, centres: Tensor) -> Tensor:
         """What cells (cells, told) with centres (cells, 2) are to say (cells, width)."""
