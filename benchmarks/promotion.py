@@ -26,12 +26,14 @@ from scipy.optimize import brentq
 from tasks import versions
 from tasks.decide import decide
 from tasks.metrics import Verdict
+from tasks.records import read_trajectories
 from tasks.rounds import past_rounds
 from tasks.statistics import wilson
 
 GAINS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
 SIMULATED_GOALS = 12
 ALPHA = 0.05
+QUIET: dict[str, list[str]] = {"agent": [], "reward": []}
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,8 @@ def of_workspace() -> NDArray[np.float64]:
     rollouts: dict[str, list[bool]] = defaultdict(list)
     for made in past_rounds():
         with versions.checked_out(made.tag, "data/round/evaluation") as folder:
-            for episode in json.loads((folder / "episodes.json").read_text()):
-                rollouts[episode["goal"]] += [episode["champion"], episode["challenger"]]
+            for trajectory in read_trajectories(folder):
+                rollouts[trajectory.episode.instance.goal.id].append(bool(trajectory.verdict))
     return goal_rates(rollouts)
 
 
@@ -92,7 +94,7 @@ def simulate(
     promoted, looks = 0, 0
     for _ in range(decisions):
         solved = random.random((2, *shape[1:])) < chances[:, None, None, :]
-        verdict = decide(_episodes(solved), [], ALPHA, design.looks)["agent"]
+        verdict = decide(_episodes(solved), [], ALPHA, design.looks, QUIET)["agent"]
         promoted += verdict["promoted"]
         looks += verdict["look"]
     return Outcome(promoted, decisions, looks / decisions)
@@ -117,16 +119,14 @@ def main() -> None:
     os.chdir(asked.workspace)
     random = np.random.default_rng(0)
     measured = of_workspace()
-    source = (
-        f"{len(measured)} goals of this workspace's evaluations" if len(measured) else "simulated, uniform over 0..1"
-    )
+    source = f"{len(measured)} goals of the workspace's evaluations" if len(measured) else "simulated, even over 0..1"
     rates = measured if len(measured) else (np.arange(SIMULATED_GOALS) + 0.5) / SIMULATED_GOALS
     print(f"success rates: {source}; mean {rates.mean():.3f}")
     designs = (Design(3, 1), Design(9, 1), Design(3, 3), Design(3, 6))
     table = []
     for design in designs:
         print(
-            f"\n{design.per_goal} instances of {len(rates)} goals a look, at most {design.looks} looks, alpha {ALPHA}"
+            f"\n{design.per_goal} instances of {len(rates)} goals a look, {design.looks} looks at most, alpha {ALPHA}"
         )
         runs = [(0.0, 40), (0.0, asked.decisions), *((gain, asked.power_decisions) for gain in GAINS[1:])]
         for gain, decisions in runs:

@@ -2,7 +2,8 @@
 
 Both are judged on the same cases, champion against challenger, so that how hard a case is cancels out. The agents'
 test is sequential, over the looks that evaluate took at them. A reward
-model must also not judge steps or outcomes worse, right and wrong ones counted alike. The
+model must also not judge steps or outcomes worse, right and wrong ones counted alike, and the monitors must not
+raise an alarm. The
 reward model's judgements of one trajectory are related, and the test counts each as a case of its own: its
 p-value is somewhat too small where judgements of the same trajectory agree.
 """
@@ -10,7 +11,7 @@ p-value is somewhat too small where judgements of the same trajectory agree.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +21,43 @@ from tasks.curriculum import Curriculum
 from tasks.errors import RecordError
 from tasks.files import ROUND, STATE, read_json, write_json, write_whole
 from tasks.metrics import MODELS, Judgement, Verdict, correct, pairs_by_look, success
+from tasks.monitors import raised, watch
 from tasks.params import Params
 from tasks.records import Trajectory, read_trajectories
 from tasks.statistics import balanced_accuracy, sequential_test
 
 
 def run(params: Params) -> None:
-    """Write ``data/round/state/`` (the state of the next round) and ``data/round/decision.json``.
+    """Write ``data/round/state/`` (the state of the next round), ``decision.json`` and ``monitors.json``.
 
     Raises:
         RecordError: when the corpus already has this round, or a record cannot be read.
     """
     evaluation = ROUND / "evaluation"
     episodes, judgements = (read_json(evaluation / name) for name in ("episodes.json", "judgements.json"))
-    decision = decide(episodes, judgements, params.decide.alpha, params.evaluate.looks)
+    history = _history()
+    monitors = watch(read_trajectories(ROUND / "scored"), judgements, params.filter.accept, history)
+    alarms = raised(monitors, params.decide.limits)
+    decision = decide(episodes, judgements, params.decide.alpha, params.evaluate.looks, alarms)
     found = Curriculum.read(STATE / "curriculum.json")
     curriculum = found.next(solved(read_trajectories(ROUND / "scored"), params.filter.accept))
-    write_whole(ROUND / "state", lambda aside: _write_state(aside, decision, found.round, curriculum))
+    used = monitors["challenger" if decision["reward"]["promoted"] else "champion"]["accepted_wrong"]
+    history += [] if used is None else [used]
+    write_whole(ROUND / "state", lambda aside: _write_state(aside, decision, found.round, curriculum, history))
     write_json(ROUND / "decision.json", decision)
+    write_json(ROUND / "monitors.json", monitors)
 
 
-def decide(episodes: Sequence[Verdict], judgements: Sequence[Judgement], alpha: float, looks: int) -> dict[str, Any]:
+def decide(
+    episodes: Sequence[Verdict],
+    judgements: Sequence[Judgement],
+    alpha: float,
+    looks: int,
+    alarms: Mapping[str, Sequence[str]],
+) -> dict[str, Any]:
     """The content of ``decision.json``: for each model whether it is promoted, why, and the figures.
+
+    ``alarms`` are what stops the promotion of each model, in words.
 
     Raises:
         ValueError: when the episodes are of more looks than planned.
@@ -49,8 +65,8 @@ def decide(episodes: Sequence[Verdict], judgements: Sequence[Judgement], alpha: 
     agents = pairs_by_look(episodes)
     rewards = [[(correct(judgement, "champion"), correct(judgement, "challenger")) for judgement in judgements]]
     return {
-        "agent": _promote(agents, looks, alpha, "held-out goal instances solved"),
-        "reward": _promote(rewards, 1, alpha, "judgements right", fallen(judgements)),
+        "agent": _promote(agents, looks, alpha, "held-out goal instances solved", alarms["agent"]),
+        "reward": _promote(rewards, 1, alpha, "judgements right", [*fallen(judgements), *alarms["reward"]]),
     }
 
 
@@ -83,7 +99,7 @@ def solved(trajectories: Iterable[Trajectory], accept: float) -> list[tuple[str,
 
 
 def _promote(
-    pairs: Sequence[Sequence[tuple[bool, bool]]], looks: int, alpha: float, what: str, objections: Sequence[str] = ()
+    pairs: Sequence[Sequence[tuple[bool, bool]]], looks: int, alpha: float, what: str, objections: Sequence[str]
 ) -> dict[str, Any]:
     test = sequential_test(pairs, looks, alpha)
     counted = test.so_far
@@ -112,7 +128,15 @@ def _promote(
     }
 
 
-def _write_state(folder: Path, decision: dict[str, Any], number: int, curriculum: Curriculum) -> None:
+def _history() -> list[float]:
+    """``accepted_wrong`` of the reward models that earlier rounds left in use; the first state has none."""
+    path = STATE / "monitors.json"
+    return list(read_json(path)["accepted_wrong"]) if path.exists() else []
+
+
+def _write_state(
+    folder: Path, decision: dict[str, Any], number: int, curriculum: Curriculum, history: Sequence[float]
+) -> None:
     folder.mkdir()
     for model in ("agent", "reward"):
         _copy((ROUND if decision[model]["promoted"] else STATE) / model, folder / model)
@@ -122,6 +146,7 @@ def _write_state(folder: Path, decision: dict[str, Any], number: int, curriculum
         raise RecordError(f"{STATE / 'corpus' / rows}: already there, and round {number} adds it; run `dvc checkout`")
     _copy(ROUND / "rows", folder / "corpus" / rows)
     curriculum.write(folder / "curriculum.json")
+    write_json(folder / "monitors.json", {"accepted_wrong": history})
 
 
 def _copy(source: Path, target: Path) -> None:

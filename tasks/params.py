@@ -164,10 +164,24 @@ class Evaluate(Section):
         return self
 
 
+class Limits(Section):
+    """Alarms (:mod:`tasks.monitors`): a figure beyond its limit stops a promotion; null is no limit.
+
+    ``pass_k``, ``diversity`` and ``separation`` must not be lower, ``accepted_wrong`` and ``wrong_slope`` not higher.
+    """
+
+    pass_k: float | None = Field(ge=0, le=1)
+    diversity: float | None = Field(ge=1)
+    separation: float | None = Field(ge=-1, le=1)
+    accepted_wrong: float | None = Field(ge=0, le=1)
+    wrong_slope: float | None = Field(ge=-1, le=1)
+
+
 class Decide(Section):
-    """``alpha``: the level of the paired test, the share of false promotions allowed."""
+    """``alpha``: the level of the paired test, the share of false promotions allowed; ``limits`` stop promotion too."""
 
     alpha: float = Field(gt=0, lt=1)
+    limits: Limits
 
 
 class Params(Section):

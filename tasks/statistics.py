@@ -160,7 +160,8 @@ class _Bounds:
             crossing += self._ways[needed]
         self._spent += Fraction(crossing, 2**discordant)
         self._ways = self._ways[:needed] + [0] * (len(self._ways) - needed)
-        return float(Fraction(sum(math.comb(discordant, n) for n in range(needed, discordant + 1)), 2**discordant))
+        tail = sum(math.comb(discordant, wins) for wins in range(needed, discordant + 1))
+        return float(tail / 2**discordant)
 
     def _grow(self, discordant: int) -> None:
         """Let the sequences go on to so many discordant pairs."""

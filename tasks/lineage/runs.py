@@ -59,6 +59,7 @@ from tasks.versions import Artifact, StageRecord, log_of, tag_of
 _LOG = logging.getLogger(__name__)
 _STAGE, _RECORD, _MADE = "ratchet.stage", "ratchet.record", "ratchet.made."
 _SECONDS = "stage_seconds"
+_FIGURES = ("metrics.json", "monitors.json")
 _SMALL = 1 << 20  # bytes of an output that is shown in MLflow too
 
 
@@ -234,7 +235,7 @@ def _log_params(run_id: str, record: StageRecord) -> None:
 def _stage_metrics(record: StageRecord, timestamp: int, seconds: float) -> Iterator[Metric]:
     """The seconds come last: with them, all is logged."""
     for out in record.outs:
-        if out.path.endswith("metrics.json"):
+        if Path(out.path).name in _FIGURES:
             yield from metrics(read_json(Path(out.path)), timestamp)
         if (history := Path(out.path) / "history.json").is_file():
             yield from curves(read_json(history), timestamp)

@@ -21,6 +21,7 @@ from tasks.records import read_trajectories
 
 ROUND, STATE = Path("data/round"), Path("data/state")
 NEXT = ROUND / "state"
+QUIET: dict[str, list[str]] = {"agent": [], "reward": []}
 USUAL = {"id": "t#0", "query": "step", "source": "pairs", "kind": "click", "label": True}
 
 
@@ -97,15 +98,15 @@ def test_each_is_judged_on_its_own() -> None:
 @pytest.mark.parametrize(("wins", "promoted"), [(4, False), (5, True)])
 def test_the_edge_of_the_test(wins: int, promoted: bool) -> None:
     # 1/16 is above 0.05 and 1/32 is not.
-    assert decide.decide(_episodes(wins, 0, 5), [], 0.05, 1)["agent"]["promoted"] is promoted
+    assert decide.decide(_episodes(wins, 0, 5), [], 0.05, 1, QUIET)["agent"]["promoted"] is promoted
 
 
 def test_the_agents_test_goes_on_until_it_is_settled() -> None:
     """Of alpha = 0.05 the first of two looks may use 0.025: 5 of 5 wins (1/32) are not enough, 6 of 6 (1/64) are."""
-    first = decide.decide(_episodes(5, 0, 5), [], 0.05, 2)["agent"]
+    first = decide.decide(_episodes(5, 0, 5), [], 0.05, 2, QUIET)["agent"]
     assert (first["promoted"], first["look"], first["level"]) == (False, 1, 0)
-    assert decide.decide(_episodes(6, 0, 5), [], 0.05, 2)["agent"]["promoted"] is True
-    both = decide.decide(_episodes(5, 0, 5) + _episodes(4, 1, 5, look=2), [], 0.05, 2)["agent"]
+    assert decide.decide(_episodes(6, 0, 5), [], 0.05, 2, QUIET)["agent"]["promoted"] is True
+    both = decide.decide(_episodes(5, 0, 5) + _episodes(4, 1, 5, look=2), [], 0.05, 2, QUIET)["agent"]
     assert (both["promoted"], both["look"], both["wins"], both["losses"]) == (True, 2, 9, 1)
     assert both["level"] == 11 / 1024
     assert both["reason"].endswith("p = 0.0107 is at most 0.0107, what look 2 of 2 may use of alpha = 0.05")
@@ -124,14 +125,29 @@ def test_a_reward_model_that_says_no_to_everything_is_not_promoted() -> None:
     assert reward["reason"].endswith("the balanced accuracy of steps falls from 0.600 to 0.500")
 
 
+def test_an_alarm_stops_a_promotion_and_the_next_round_knows_the_figure() -> None:
+    """Both reward models accept one right path and nineteen wrong ones: 0.95, above the limit of 0.9."""
+    live = {"query": "outcome", "source": "live", "kind": "complete"}
+    judged = [_judgement(0.9, 0.9, label=True, **live)] + [_judgement(0.6, 0.6, label=False, **live)] * 19
+    decision = _evaluate(_episodes(9, 1, 10), judged + _judgements(40, 0))
+    for model, judge in {"agent": "champion reward model", "reward": "challenger"}.items():
+        assert decision[model]["p_value"] <= 0.05
+        assert decision[model]["promoted"] is False
+        assert decision[model]["reason"].endswith(f"; alarm: accepted_wrong of the {judge} is 0.950, above 0.9")
+    monitors = read_json(ROUND / "monitors.json")
+    assert [monitors[model]["accepted_wrong"] for model in ("champion", "challenger")] == [0.95, 0.95]
+    assert monitors["explored"]["pass_k"] == 0.5
+    assert read_json(NEXT / "monitors.json") == {"accepted_wrong": [0.95]}
+
+
 def test_nothing_to_compare_promotes_nothing() -> None:
-    decision = decide.decide([], [], 0.05, 1)
+    decision = decide.decide([], [], 0.05, 1, QUIET)
     assert decision["agent"]["promoted"] is False
     assert decision["agent"]["champion"] == {"solved": 0, "n": 0, "rate": None, "low": None, "high": None}
 
 
 def test_a_score_of_a_half_accepts() -> None:
-    decision = decide.decide([], [_judgement(0.5, 0.49), _judgement(0.5, 0.49, label=False)], 0.05, 1)
+    decision = decide.decide([], [_judgement(0.5, 0.49), _judgement(0.5, 0.49, label=False)], 0.05, 1, QUIET)
     assert (decision["reward"]["wins"], decision["reward"]["losses"]) == (1, 1)
 
 
@@ -141,7 +157,9 @@ def test_the_corpus_grows_by_the_rows_of_the_round() -> None:
     assert digest(NEXT / "corpus" / "seed") == digest(STATE / "corpus" / "seed")
     assert digest(NEXT / "corpus" / "round-0001") == digest(ROUND / "rows")
     assert len(list(read_trajectories(NEXT / "corpus" / "round-0001"))) == 2
-    assert sorted(path.name for path in NEXT.iterdir()) == ["agent", "corpus", "curriculum.json", "reward"]
+    assert sorted(path.name for path in NEXT.iterdir()) == [
+        *("agent", "corpus", "curriculum.json", "monitors.json", "reward")
+    ]
 
 
 def test_the_curriculum_moves_on() -> None:
