@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -243,6 +244,8 @@ def _remote_errors(verb: str) -> Iterator[None]:
         add = "`dvc remote add -d NAME URL` (a directory, or s3://bucket/path)"
         raise WorkspaceError(f"no default remote to {verb}: set one with {add}, then run `ratchet {verb}`") from error
     except Exception as error:  # each kind of remote has errors of its own
+        # Of many questions to a bucket the first that is refused ends all; Python tells of the others as it exits.
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         raise WorkspaceError(f"{verb} failed: {_line(error)}; run `ratchet {verb}` when it is mended") from error
 
 
