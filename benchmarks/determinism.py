@@ -46,8 +46,12 @@ def again(goal: Goal, steps: list[Step]) -> tuple[list[str], list[str]]:
     with closing(open_world(goal.world)) as world:
         walker = Walker(world, Instance(goal, SEED))
         first = digest(walker.start.observation)
-        straight = [digest(walker.walk(steps[:place], step.action)) for place, step in enumerate(steps)]
-        entered = [digest(walker.walk(steps[:place], steps[place].action)) for place in reversed(range(len(steps)))]
+
+        def after(place: int) -> str:
+            return digest(walker.walk(steps[:place], steps[place].observation, steps[place].action))
+
+        straight = [after(place) for place in range(len(steps))]
+        entered = [after(place) for place in reversed(range(len(steps)))]
     return [first, *straight], [first, *reversed(entered)]
 
 
