@@ -83,6 +83,11 @@ class Bare(Ours):
         return False
 
 
+def _evaluation(code: str) -> str:
+    """The part of a step that evaluates an expression; a reset is no part of any."""
+    return next((part for word, part in EVALUATIONS.items() if word in code), "reset")
+
+
 class Parts(Ours):
     """Our world, with the time of each part of a step."""
 
@@ -110,7 +115,7 @@ class Parts(Ours):
     def _time_browser(self, browser: Any) -> None:
         for name, part in (("click", "mouse events"), ("screenshot", "frame and PNG")):
             self._wrap(browser, name, lambda *_, part=part: part)
-        self._wrap(browser, "evaluate", lambda code: next(part for word, part in EVALUATIONS.items() if word in code))
+        self._wrap(browser, "evaluate", _evaluation)
 
     def _wrap(self, browser: Any, name: str, part: Callable[..., str]) -> None:
         method = getattr(browser, name)
