@@ -30,6 +30,7 @@ from tasks.workers import JSON, Crew, spread
 
 UNIT = 50  # episodes that a worker plays in one world
 LOOK_EVERY_S = 2.0
+GRACE_S = 10.0  # for the system to let go of what was killed
 Found = dict[str, Any]
 
 
@@ -122,7 +123,7 @@ def report(
     left = {name: after[name] - before[name] for name in before}
     left["worker_descriptors"] = max(item["left"]["descriptors"] for item in found if "left" in item)
     left["worker_processes"] = max(item["left"]["processes"] for item in found if "left" in item)
-    left["alive"] = sum(process.is_running() for process in watch.seen)
+    left["alive"] = len(psutil.wait_procs(watch.seen, GRACE_S)[1])
     left["folders"] = folders
     broken = [item for item in found if item["breaks"]]
     for item in broken:

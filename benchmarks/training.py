@@ -134,6 +134,12 @@ def clock() -> float:
 
 def trl(job: Job) -> float:
     """Seconds of all batches but the first in TRL's SFTTrainer: conversations with their pictures."""
+    rows = [conversation(job.network, *item) for batch in job.batches for item in batch]
+    return completed(job.network, rows, len(job.batches[0]))
+
+
+def completed(network: Network, rows: Sequence[dict[str, Any]], batch_rows: int) -> float:
+    """Seconds that SFTTrainer takes to learn the completions of all batches but the first."""
     from datasets import Dataset
     from transformers import PrinterCallback, TrainerCallback
     from trl import SFTConfig, SFTTrainer
@@ -148,22 +154,21 @@ def trl(job: Job) -> float:
         config = SFTConfig(
             output_dir=folder,
             max_length=None,
-            per_device_train_batch_size=len(job.batches[0]),
+            per_device_train_batch_size=batch_rows,
             num_train_epochs=1,
             learning_rate=RATE,
             completion_only_loss=True,
             gradient_checkpointing=False,
             shuffle_dataset=False,
-            bf16=job.network.model.dtype == torch.bfloat16,  # as ours: by autocast
+            bf16=network.model.dtype == torch.bfloat16,  # as ours: by autocast
             use_cpu=not torch.cuda.is_available(),
             report_to="none",
             save_strategy="no",
             logging_strategy="no",
             disable_tqdm=True,
         )
-        rows = Dataset.from_list([conversation(job.network, *item) for batch in job.batches for item in batch])
-        model, processor = job.network.model, job.network.processor
-        trainer = SFTTrainer(model, config, train_dataset=rows, processing_class=processor, callbacks=[Timer()])
+        model, processor, data = network.model, network.processor, Dataset.from_list(list(rows))
+        trainer = SFTTrainer(model, config, train_dataset=data, processing_class=processor, callbacks=[Timer()])
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     return marks[-1] - marks[0]

@@ -30,6 +30,9 @@ START_TIMEOUT_S = 60.0  # a cold start on a busy machine
 _PNG = {"format": "png", "optimizeForSpeed": True}  # packed in a third of the time, a third larger
 _FRAMES_TO_DRAW = 50
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")  # a person's own fonts and language would change the pixels
+# The browser sets these while its other threads read the environment; where they are there, nothing has to move for it,
+# and no thread reads what is freed.
+_SET_BY_BROWSER = {"DBUS_SESSION_BUS_ADDRESS": "disabled:", "FC_FONTATIONS": "1", "VK_ICD_FILENAMES": ""}
 _TYPED_KEYS = {"\n": "Enter", "\t": "Tab"}
 
 _NAMES = ("chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "google-chrome")
@@ -167,12 +170,17 @@ class Browser:
         if error := answer.get("errorText"):
             raise WorldError(f"{url}: the page did not load: {error}")
         self._live_pipe.wait(self._loaded)
-        self._mouse = (0, 0)
-        moved = self._post_mouse("mouseMoved")
-        self._frame()  # a move alone is answered only after a frame
-        self._reply(moved)
+        self.leave()
         self.pass_time(0)
         self.screenshot()  # a click on a page that was never drawn may get lost
+
+    def leave(self) -> None:
+        """Move the mouse to 0,0."""
+        self._mouse = (0, 0)
+        moved = self._post_mouse("mouseMoved")
+        self.evaluate("__ratchet.stir()")
+        self._frame()  # a move alone is answered only after a frame
+        self._reply(moved)
 
     def evaluate(self, expression: str) -> Any:
         """The JSON value of a JavaScript expression in the page; a promise is waited for.
@@ -285,7 +293,7 @@ class Browser:
         rules = f"--host-resolver-rules={self._hosts}"
         command = [str(find_browser()), *_FLAGS, *frames, rules, f"--user-data-dir={home}"]
         environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        environment |= {"HOME": str(home), "TZ": "UTC", "LANG": "en_US.UTF-8"}
+        environment |= {"HOME": str(home), "TZ": "UTC", "LANG": "en_US.UTF-8"} | _SET_BY_BROWSER
         self._pipe = Pipe(command, environment, home / "log.txt", self._on_event, START_TIMEOUT_S)
         self._commands_frames = commands_frames
         self._session = None

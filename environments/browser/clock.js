@@ -10,6 +10,8 @@
   let now = 0;
   let nextId = 1;
   let random = 0x2545f491;
+  const drawing = window.requestAnimationFrame.bind(window);
+  let loaded = null; // all this as it was when the page had loaded
 
   const add = (callback, delay, every, args) => {
     const run = typeof callback === 'function' ? () => callback(...args) : () => (0, eval)(callback);
@@ -85,6 +87,22 @@
       }
       await Promise.all([...pictures.map((image) => image.decode().catch(() => null)), document.fonts.ready]);
       document.documentElement.getBoundingClientRect();
+    },
+
+    // Make the next frame do its work, though nothing may have changed.
+    stir() { drawing(() => undefined); },
+
+    // Set the clock back to where it stood at the first call, before the page's episode began, and let go of focus
+    // and scrolling: what else an episode leaves behind, the page itself must clear.
+    rewind() {
+      loaded ??= { now, nextId, random, timers: [...timers.values()].map((timer) => ({ ...timer })) };
+      ({ now, nextId, random } = loaded);
+      timers.clear();
+      for (const timer of loaded.timers) timers.set(timer.id, { ...timer });
+      document.activeElement?.blur();
+      for (const element of document.querySelectorAll('*')) {
+        if (element.scrollTop !== 0 || element.scrollLeft !== 0) element.scrollTo(0, 0);
+      }
     },
   };
 })();

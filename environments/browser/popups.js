@@ -121,6 +121,12 @@
     if (event.target.matches?.('[type=color], [type=file]')) event.preventDefault();
   }, true);
 
+  const { rewind } = __ratchet;
+  __ratchet.rewind = () => {
+    close();
+    rewind();
+  };
+
   const isRoot = (element) => element === document.scrollingElement;
   const overflows = (way) => /auto|scroll/.test(way);
 

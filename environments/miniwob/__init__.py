@@ -14,6 +14,20 @@ _SCRIPT = Path(__file__).with_name("miniwob.js")
 _FLIGHT = "flight."  # how the package's names of FlightWoB pages begin
 _SUCCESS = 1.0  # some pages pay part of it for part of the work, which does not count
 
+# What these pages keep from one episode to the next shows; all others may begin in place, without being loaded again
+# (docs/decisions/0017-beginning-in-place.md).
+_LOADED = {
+    "book-flight", "book-flight-nodelay", "choose-date", "choose-date-easy", "choose-date-medium",
+    "choose-date-nodelay", "click-collapsible", "click-collapsible-2", "click-dialog", "click-pie",
+    "click-pie-nodelay", "drag-cube", "form-sequence", "scroll-text", "scroll-text-2", "stock-market",
+    "use-colorwheel", "use-colorwheel-2", "use-slider", "use-slider-2",
+}  # fmt: skip
+
+
+def begins_in_place(page: str) -> bool:
+    """Whether an episode on a page that is open already has the bytes of one on that page just loaded."""
+    return page not in _LOADED and not page.startswith(_FLIGHT)
+
 
 class MiniWoB(EpisodicWorld):
     """A world of MiniWoB++ pages. ``Goal.page`` is a page's name, such as ``click-button`` or ``flight.AA``.
@@ -24,6 +38,7 @@ class MiniWoB(EpisodicWorld):
     def __init__(self) -> None:
         super().__init__()
         self._browser: Browser | None = None
+        self._shown = ""  # the page that the browser has open
         self._reward = 0.0
 
     def _begin(self, goal: Goal, seed: int) -> Start:
@@ -31,7 +46,11 @@ class MiniWoB(EpisodicWorld):
         if not (root / file).is_file():
             raise WorldError(f"goal {goal.id}: page {goal.page!r} is not one of {root}: there is no {file}")
         browser = self._browser_for(root, goal.page)
-        browser.open(file)
+        if self._shown == goal.page and begins_in_place(goal.page):
+            browser.leave()
+        else:
+            browser.open(file)
+        self._shown = goal.page
         instruction = browser.evaluate(f"__ratchet.begin({seed})")
         browser.pass_time(0)
         return Start(" ".join(instruction.split()), self._observe(browser))
@@ -47,7 +66,7 @@ class MiniWoB(EpisodicWorld):
     def _release(self) -> None:
         if self._browser is not None:
             self._browser.close()
-            self._browser = None
+            self._browser, self._shown = None, ""
 
     def _browser_for(self, root: Path, page: str) -> Browser:
         """The browser that shows a page: the present one, or a new one where it is none or of another kind."""

@@ -20,6 +20,7 @@
     await loadPictures();
     core.EPISODE_MAX_TIME = DAY_MS;
     core.endEpisode(0);
+    __ratchet.rewind();
     Math.seedrandom(seed);
     core.startEpisodeReal();
     for (let waited = 0; !WOB_TASK_READY && waited < 10000; waited += 100) await __ratchet.advance(100);

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
+from benchmarks.wander import goals
 from environments.browser.chromium import VIEWPORT_PX
-from environments.miniwob import MiniWoB
+from environments.miniwob import MiniWoB, begins_in_place
 from environments.miniwob.flight import SCREEN
-from environments.types import Action, Element, Goal, Kind, Observation
+from environments.types import Action, Element, Goal, Kind, Observation, Start, Step
+from models.baselines import RandomAgent
+from models.prompts import context_at
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +73,47 @@ def test_circle_center_pays_no_click_in_full(world: MiniWoB) -> None:
             world.step(Action.click(_find(seen, "button", "Submit")[0]))
             assert world.ended
             assert not world.verdict()
+
+
+def test_a_page_that_is_open_begins_in_place_unless_it_keeps_something(world: MiniWoB) -> None:
+    for page, in_place in (("click-button", True), ("click-pie", False)):
+        world.reset(_goal(page), 0)
+        world._browser.evaluate("window.marked = true")  # type: ignore[union-attr]
+        world.reset(_goal(page), 1)
+        assert world._browser.evaluate("window.marked === true") == in_place  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("page", ["click-tab", "enter-text", "login-user", "choose-list", "click-shape"])
+def test_an_episode_begun_in_place_has_the_bytes_of_one_on_a_loaded_page(page: str) -> None:
+    _assert_same_in_place(page, range(3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [goal.page for goal in goals().values() if begins_in_place(goal.page)])
+def test_every_page_that_may_begin_in_place_does_so_exactly(page: str) -> None:
+    _assert_same_in_place(page, range(20, 23))
+
+
+def _assert_same_in_place(page: str, seeds: range) -> None:
+    """Random episodes on a page loaded anew for each, and again on one that is loaded once, in another order."""
+    loaded = {}
+    for seed in seeds:
+        with closing(MiniWoB()) as world:
+            loaded[seed] = _wander(world, page, seed)
+    with closing(MiniWoB()) as world:
+        in_place = {seed: _wander(world, page, seed) for seed in (*reversed(seeds), *seeds)}
+    assert in_place == loaded
+
+
+def _wander(world: MiniWoB, page: str, seed: int) -> tuple[Start, list[Observation], bool]:
+    """The screens of a random episode and its verdict."""
+    goal, agent = _goal(page), RandomAgent()
+    start = world.reset(goal, seed)
+    steps: list[Step] = []
+    screens = [start.observation]
+    while not world.ended and len(steps) < goal.max_steps:
+        context = context_at(start.instruction, steps, screens[-1])
+        [[option]] = agent.propose([context], 1, 1.0, f"{seed}/{len(steps)}")
+        steps.append(Step(screens[-1], option.action))
+        screens.append(world.step(option.action))
+    return start, screens, world.verdict()
