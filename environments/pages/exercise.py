@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from environments.pages.blocks import (
     Draft,
@@ -121,6 +121,35 @@ def _send(job: _Job) -> None:
 
 
 _JOBS = ((_write,), (_write,), (_write, _write), (_write, _write), (_tick,), (_pick,), (_drop,), (_write, _tick), ())
+
+
+def spoiled(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, int] | None:
+    """The exercise with one of its moves gone wrong, and the number of that move; None where nothing can.
+
+    Another thing of the same sort is pressed, another option taken, or another text typed: it ends without its goal.
+    """
+    ways = [(place, wrong) for place, move in enumerate(exercise.moves) for wrong in _wrong_moves(exercise, move)]
+    if not ways:
+        return None
+    place, wrong = chooser.choice(ways)
+    moves = (*exercise.moves[:place], wrong, *exercise.moves[place + 1 :])
+    return replace(exercise, moves=moves), place
+
+
+def _wrong_moves(exercise: Exercise, move: Move) -> list[Move]:
+    """What may be done in the place of a move, and is wrong."""
+    if move.text:
+        said = [word.strip('".,') for word in exercise.instruction.split()]
+        return [Move(text=text) for text in {*said[-3:], move.text[:-1], move.text[1:]} - {"", move.text}]
+    things = exercise.page.things
+    if move.option:
+        menus = [thing.group.split("\n")[1:] for thing in things if thing.sort == "select"]
+        return [
+            Move(option=option) for menu in menus if move.option in menu for option in menu if option != move.option
+        ]
+    (sort,) = (thing.sort for thing in things if thing.mark == move.mark)
+    meant = {other.mark for other in exercise.moves}
+    return [Move(mark=thing.mark) for thing in things if thing.sort == sort and thing.mark not in meant]
 
 
 def act_out(studio: Studio, exercise: Exercise) -> list[Step] | None:

@@ -1,4 +1,4 @@
-"""The alignment: the language model learns, by lessons and exercises on random pages, to use what the eyes say.
+"""The alignment: the language model learns, by lessons, exercises and trials on random pages, to see, act and judge.
 
 Trained are the connector and a LoRA of all layers of the language model; the tower stays as it is.
 """
@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from safetensors.torch import save_file
@@ -19,31 +20,35 @@ from environments.pages.page import random_page
 from environments.pages.studio import Studio
 from models.base import ADAPTER, EYES
 from models.eyes.lessons import Lesson, Scene, lesson
+from models.eyes.trials import Trial, trial
 from models.network import Network, load_base
-from models.packing import imitation, loss
+from models.packing import imitation, judgement, loss
 from models.prompts import context_at
 from models.training import Descent, Report
 from models.tuning import Tuning, save_tuned, trained, tunable
 
+Taken = TypeVar("Taken")
 ALIGN_SEED = 10**9  # pages from here on are those of the alignment
 HELD_SEED = 2 * 10**9  # and from here on those that nothing is trained on
+_TRIALS = 500  # from this page of an update on, those of its trials
 _WARM_UP, _FLOOR, _SAVE_EVERY = 12, 0.02, 20
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """``updates`` of so many lessons and exercises each, with a LoRA of ``rank``; ``rate`` is the peak."""
+    """``updates`` of so many lessons, exercises and trials each, with a LoRA of ``rank``; ``rate`` is the peak."""
 
     updates: int
     lessons: int
     exercises: int
+    trials: int
     rank: int
     rate: float
 
 
 @dataclass(frozen=True, slots=True)
 class Worksheet:
-    """Lessons and steps of exercises on pages that are drawn as they are asked for."""
+    """Lessons, steps of exercises, and trials, on pages that are drawn as they are asked for."""
 
     studio: Studio
     lexicon: Sequence[str]
@@ -67,6 +72,14 @@ class Worksheet:
                 at = random.Random(seed).randrange(len(steps))
                 context = context_at(exercise.instruction, steps[:at], steps[at].observation)
                 yield Lesson("exercise", context, str(steps[at].action))
+
+    def trials(self, seed: int) -> Iterator[Trial]:
+        """Trials without end, each on a page of its own, from that of a seed on."""
+        while True:
+            found = trial(self.studio, seed, self.lexicon)
+            seed += 1
+            if found is not None:
+                yield found
 
 
 def alignable(base: str, alignment: Alignment) -> Network:
@@ -101,8 +114,10 @@ def align(network: Network, worksheet: Worksheet, alignment: Alignment, scratch:
         page = ALIGN_SEED + update * 1000
         taken = _take(worksheet.lessons(page), alignment.lessons)
         taken += _take(worksheet.exercises(page), alignment.exercises)
+        judged = _take(worksheet.trials(page + _TRIALS), alignment.trials)
         with network.autocast():
-            return loss(network, [imitation(network, one.context, one.answer) for one in taken])
+            answered = loss(network, [imitation(network, one.context, one.answer) for one in taken])
+            return answered + loss(network, [judgement(network, one.context, one.labelled, 1.0) for one in judged])
 
     network.model.train()
     descent = Descent(weights, [optimizer], alignment.updates, _WARM_UP, _FLOOR, _SAVE_EVERY)
@@ -111,5 +126,5 @@ def align(network: Network, worksheet: Worksheet, alignment: Alignment, scratch:
     return history
 
 
-def _take(source: Iterator[Lesson], count: int) -> list[Lesson]:
+def _take(source: Iterator[Taken], count: int) -> list[Taken]:
     return [found for found, _ in zip(source, range(count), strict=False)]

@@ -1,0 +1,59 @@
+"""What trials call right is what the exercise does next on that page, and what they call wrong is not."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+
+from environments.pages.exercise import act_out, random_exercise, spoiled
+from environments.pages.studio import Studio
+from environments.types import COMPLETE
+from models.eyes.trials import trial
+
+LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "thunder", "pencil", "basket", "mirror")
+
+
+def test_right_is_what_the_exercise_does_and_the_rest_is_wrong() -> None:
+    weights = {True: 0.0, False: 0.0}
+    endings = {True: 0, False: 0}
+    with closing(Studio()) as studio:
+        for seed in range(60):
+            found, exercise = trial(studio, seed, LEXICON), random_exercise(seed, LEXICON)
+            if found is None:
+                continue
+            actions = [action for action, _, _ in found.labelled]
+            assert len(set(actions)) == len(actions)
+            for action, label, weight in found.labelled:
+                weights[label] += weight
+                endings[label] += action == str(COMPLETE)
+            right = [action for action, label, _ in found.labelled if label]
+            if right:
+                steps = act_out(studio, exercise)
+                assert steps is not None
+                at = len(found.context.history)
+                assert found.context.observation.elements == steps[at].observation.elements
+                assert right == [str(steps[at].action)]
+                assert not {str(step.action) for step in steps[at:]} & ({*actions} - {*right})
+    assert 0.6 < weights[True] / weights[False] < 1.7
+    assert min(endings.values()) >= 3
+
+
+def test_a_spoiled_exercise_has_one_other_move() -> None:
+    kept = 0  # where nothing can go wrong
+    for seed in range(60):
+        exercise = random_exercise(seed, LEXICON)
+        found = spoiled(exercise, random.Random(seed))
+        if found is None:
+            kept += 1
+            continue
+        gone, place = found
+        apart = [at for at, (one, other) in enumerate(zip(exercise.moves, gone.moves, strict=True)) if one != other]
+        assert apart == [place]
+        assert gone.instruction == exercise.instruction
+        wrong, meant = gone.moves[place], exercise.moves[place]
+        assert (bool(wrong.mark), bool(wrong.option), bool(wrong.text)) == (
+            bool(meant.mark),
+            bool(meant.option),
+            bool(meant.text),
+        )
+    assert kept < 20
