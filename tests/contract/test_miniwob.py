@@ -101,8 +101,8 @@ def _assert_same_in_place(page: str, seeds: range) -> None:
         with closing(MiniWoB()) as world:
             loaded[seed] = _wander(world, page, seed)
     with closing(MiniWoB()) as world:
-        in_place = {seed: _wander(world, page, seed) for seed in (*reversed(seeds), *seeds)}
-    assert in_place == loaded
+        for seed in (*reversed(seeds), *seeds):  # all but the first begin in place
+            assert _wander(world, page, seed) == loaded[seed], seed
 
 
 def _wander(world: MiniWoB, page: str, seed: int) -> tuple[Start, list[Observation], bool]:
