@@ -12,12 +12,9 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import os
 import random
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
@@ -26,16 +23,13 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
-from benchmarks.shapes import SCREENSHOTS, load
-from benchmarks.training import PEER, RATE, clock, completed, pixels, trajectory
+from benchmarks.shapes import SCREENSHOTS
+from benchmarks.training import RATE, clock, completed, opened, trajectory
 from environments.types import COMPLETE, Action, Kind
 from models.inference import TorchEngine
 from models.network import NEGATIVE, POSITIVE, Network
 from models.packing import judgement, loss
 from models.prompts import Context, message
-from models.tuning import Tuning, tunable
-from tasks.params import load_params
-from tasks.stages import pin
 
 CANDIDATES = 10
 
@@ -185,20 +179,7 @@ def measure(network: Network, asked: argparse.Namespace) -> tuple[dict[str, floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--base", default="embedded", help="embedded, qwen-3b, qwen-tiny (random), or a folder")
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--screen", type=pixels, default="160x210", help="pixels of a screenshot")
-    parser.add_argument("--steps", type=int, default=2, help="steps timed in a round")
-    parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
-    params = load_params()
-    if find_spec("trl") is None:
-        if not PEER.exists():
-            raise SystemExit(f"there is no {PEER}; run `make peers`")
-        pin(params.numerics)
-        os.execv(PEER, [str(PEER), "-m", "benchmarks.reward", *sys.argv[1:]])
-    network = tunable(load(asked.base, asked.dtype), Tuning(**params.tune.model_dump()), 0)
+    asked, network = opened("reward", __doc__, "steps")
     scored, trained = measure(network, asked)
     for title, found in (("candidates scored", scored), ("rows trained", trained)):
         print(f"{title:18}  per second   ratio")

@@ -245,12 +245,16 @@ def pixels(size: str) -> tuple[int, int]:
     return width, height
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def opened(module: str, about: str, counted: str) -> tuple[argparse.Namespace, Network]:
+    """The arguments of a benchmark that has TRL for a peer, and the network to train; under TRL's own Python.
+
+    ``counted`` are the things timed in a round, two by default.
+    """
+    parser = argparse.ArgumentParser(description=about.partition("\n")[0])
     parser.add_argument("--base", default="embedded", help="embedded, qwen-3b, qwen-tiny (random), or a folder")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--screen", type=pixels, default="160x210", help="pixels of a screenshot")
-    parser.add_argument("--batches", type=int, default=2, help="trajectories timed in a round")
+    parser.add_argument(f"--{counted}", type=int, default=2, help="timed in a round")
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     params = load_params()
@@ -258,8 +262,12 @@ def main() -> None:
         if not PEER.exists():
             raise SystemExit(f"there is no {PEER}; run `make peers`")
         pin(params.numerics)
-        os.execv(PEER, [str(PEER), "-m", "benchmarks.training", *sys.argv[1:]])
-    network = tunable(load(asked.base, asked.dtype), Tuning(**params.tune.model_dump()), 0)
+        os.execv(PEER, [str(PEER), "-m", f"benchmarks.{module}", *sys.argv[1:]])
+    return asked, tunable(load(asked.base, asked.dtype), Tuning(**params.tune.model_dump()), 0)
+
+
+def main() -> None:
+    asked, network = opened("training", __doc__, "batches")
     network.model.train()
     pictures = network.picture(screenshot(random.Random(0), asked.screen))["input_ids"].shape[1]
     print(f"{asked.base}, {asked.dtype}, {network.model.device}, {pictures} tokens a picture")
