@@ -94,7 +94,8 @@ def _near(line: str, wanted: str) -> bool:
 def gather(worksheet: Worksheet, per_kind: int) -> list[Lesson]:
     """So many lessons of each kind, each on a page of its own."""
     found: dict[str, list[Lesson]] = {kind: [] for kind in KINDS if kind == "exercise" or _asked(kind)}
-    found["exercise"] = list(islice(worksheet.exercises(HELD_SEED), per_kind))
+    done = (one for one in worksheet.trials(HELD_SEED) if one.answer)
+    found["exercise"] = [Lesson("exercise", one.context, one.answer) for one in islice(done, per_kind)]
     for lesson in worksheet.lessons(HELD_SEED):
         if len(found[lesson.kind]) < per_kind:
             found[lesson.kind].append(lesson)

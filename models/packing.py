@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -46,6 +47,15 @@ class Sample:
     ranking: float = 0.0
 
 
+class _Target(NamedTuple):
+    """A token to be predicted after a place of a tree, its weight, and the number of the sample it is of."""
+
+    place: int
+    token: int
+    weight: float
+    owner: int
+
+
 def imitation(network: Network, context: Context, action: str) -> Sample:
     """Predict every token of the action, and that it ends there."""
     tokens = network.answer_tokens(action)
@@ -75,32 +85,38 @@ def judgement(
 def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
     """Weighted mean negative log-likelihood of the batch's targets (UI-Genie, section 3.2, for verdicts).
 
-    The mean ranking loss of the samples that have one comes on top.
-
-    Raises:
-        ValueError: when the samples choose among different tokens.
+    That of answers and that of verdicts are added where there are both, and so is the mean ranking loss of the samples
+    that have one. Samples of the same context share all of its prompt.
     """
-    if len({sample.among for sample in samples}) > 1:
-        raise ValueError("a batch holds samples of one kind: answers or verdicts")
-    among = samples[0].among
     album: dict[bytes, Picture] = {}
     trees, ends = plant(read(network, [sample.context for sample in samples], album))
-    wanted: list[list[tuple[int, int, float, int]]] = [[] for _ in trees]  # of each tree: place, token, weight, sample
+    wanted: list[list[_Target]] = [[] for _ in trees]
     for number, (sample, (row, end)) in enumerate(zip(samples, ends, strict=True)):
         for branch in sample.branches:
             said = [*trees[row].say(end, branch.tokens), end]  # the last of which is at -1
-            wanted[row] += [(said[place], token, branch.weight, number) for place, token in branch.targets]
+            wanted[row] += [_Target(said[place], token, branch.weight, number) for place, token in branch.targets]
     states, shown = [], features(album)
     for tree, found in zip(trees, wanted, strict=True):  # one at a time: padding costs what tokens cost
         forest = Forest(network, [tree], shown)
         forest.compute()
-        states.append(forest.hidden([(0, place) for place, *_ in found]))
-    _, tokens, weights, owners = zip(*chain.from_iterable(wanted), strict=True)
-    logits = network.head(torch.cat(states), among)
-    targets = torch.tensor([among.index(token) if among else token for token in tokens], device=logits.device)
-    losses = functional.cross_entropy(logits, targets, reduction="none")
-    shares = torch.tensor(weights, device=logits.device)
-    return (losses * shares).sum() / shares.sum() + _ranking(logits, targets, owners, samples)
+        states.append(forest.hidden([(0, target.place) for target in found]))
+    hidden, targets = torch.cat(states), list(chain.from_iterable(wanted))
+    total = hidden.new_zeros((), dtype=torch.float32)
+    for among in dict.fromkeys(sample.among for sample in samples):
+        mine = [place for place, target in enumerate(targets) if samples[target.owner].among == among]
+        total = total + _loss_among(network.head(hidden[mine], among), [targets[place] for place in mine], samples)
+    return total
+
+
+def _loss_among(logits: Tensor, targets: Sequence[_Target], samples: Sequence[Sample]) -> Tensor:
+    """The loss of targets that are of the same tokens."""
+    among = samples[targets[0].owner].among
+    tokens = [among.index(target.token) if among else target.token for target in targets]
+    meant = torch.tensor(tokens, device=logits.device)
+    shares = torch.tensor([target.weight for target in targets], device=logits.device)
+    losses = functional.cross_entropy(logits, meant, reduction="none")
+    owners = [target.owner for target in targets]
+    return (losses * shares).sum() / shares.sum() + _ranking(logits, meant, owners, samples)
 
 
 def _ranking(logits: Tensor, targets: Tensor, owners: Sequence[int], samples: Sequence[Sample]) -> Tensor:

@@ -36,7 +36,8 @@ def run(params: Params) -> None:
     evaluation = ROUND / "evaluation"
     episodes, judgements = (read_json(evaluation / name) for name in ("episodes.json", "judgements.json"))
     history = _history()
-    monitors = watch(read_trajectories(ROUND / "scored"), judgements, params.filter.accept, history)
+    explored, verdicts = read_trajectories(ROUND / "scored"), read_json(evaluation / "explored.json")
+    monitors = watch(explored, verdicts, judgements, params.filter.accept, history)
     alarms = raised(monitors, params.decide.limits)
     decision = decide(episodes, judgements, params.decide.alpha, params.evaluate.looks, alarms)
     found = Curriculum.read(STATE / "curriculum.json")

@@ -68,5 +68,6 @@ def _store(folder: Path, trajectories: list[Trajectory], params: Params) -> None
     folder.mkdir()
     write_trajectories(folder, trajectories)
     write_rows(folder / "agent_rows.parquet", AgentRow, agent_rows(trajectories, "demonstration"))
-    rows = reward_rows(trajectories, accept=0.0, max_negatives=params.filter.max_negatives, seed=params.seed)
+    negatives, without = params.filter.max_negatives, params.filter.without
+    rows = reward_rows(trajectories, accept=0.0, max_negatives=negatives, seed=params.seed, without=without)
     write_rows(folder / "reward_rows.parquet", RewardRow, rows)

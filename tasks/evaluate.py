@@ -1,12 +1,13 @@
 """Stage evaluate: champions and challengers on held-out goal instances, the agents judged by the world itself.
 
 The reward models judge labelled actions: held-out pairs made from oracle episodes by the same rules as training
-rows, and live steps and outcomes of the challenger agent. Here alone is the world's verdict read.
+rows, and live steps and outcomes of the challenger agent. Here alone is the world's verdict read: that on explored
+paths too (:mod:`tasks.replay`), which is watched and never learnt from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
@@ -25,6 +26,7 @@ from tasks.files import ROUND, STATE, digest, write_json, write_whole
 from tasks.metrics import Judgement, Verdict, pairs_by_look, summarise, write_plots
 from tasks.params import Params
 from tasks.records import Origin, Trajectory, write_trajectories
+from tasks.replay import judge_explored
 from tasks.reward_data import reward_rows
 from tasks.reward_data.rule import agrees
 from tasks.rollout import greedy
@@ -60,7 +62,7 @@ def run(params: Params) -> None:
         crew = Crew(make_judge, (source,), params.numerics.threads)
         chunks = [(f"judged-{at // 32}.json", questions[at : at + 32]) for at in range(0, len(questions), 32)]
         judged = list(spread("evaluate reward models", crew, chunks, kept, JSON))
-    _write(episodes, verdicts, judged)
+    _write(episodes, verdicts, judged, judge_explored(params.numerics.threads, kept))
 
 
 def play(
@@ -202,12 +204,18 @@ def _verdicts(episodes: Sequence[Trajectory], look: int) -> list[Verdict]:
     return list(verdicts.values())
 
 
-def _write(episodes: Sequence[Trajectory], verdicts: Sequence[Verdict], judged: Sequence[Judgement]) -> None:
+def _write(
+    episodes: Sequence[Trajectory],
+    verdicts: Sequence[Verdict],
+    judged: Sequence[Judgement],
+    explored: Mapping[str, bool],
+) -> None:
     def store(folder: Path) -> None:
         folder.mkdir()
         write_trajectories(folder, episodes)
         write_json(folder / "episodes.json", verdicts)
         write_json(folder / "judgements.json", list(judged))
+        write_json(folder / "explored.json", explored)
 
     write_whole(ROUND / "evaluation", store)
     write_plots(ROUND / "plots", verdicts, judged)

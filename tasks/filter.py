@@ -34,7 +34,13 @@ def run(params: Params) -> None:
     verdicts = judge(trajectories, chosen.accept, chosen.max_per_goal)
     accepted = [trajectory for trajectory in trajectories if verdicts[trajectory.id] is None]
     for_agent = agent_rows(accepted, "accepted")
-    for_reward = reward_rows(trajectories, accept=chosen.accept, max_negatives=chosen.max_negatives, seed=params.seed)
+    for_reward = reward_rows(
+        trajectories,
+        accept=chosen.accept,
+        max_negatives=chosen.max_negatives,
+        seed=params.seed,
+        without=chosen.without,
+    )
     if not for_agent and not for_reward:
         raise GateError(_nothing(verdicts, chosen.accept))
     used = {row.trajectory for row in for_agent} | {row.trajectory for row in for_reward}

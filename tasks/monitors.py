@@ -1,79 +1,112 @@
 """What is watched from round to round, and the limits that stop a promotion.
 
-Exploration is watched by the reward model's own word, the reward models by the world's, which evaluation alone has.
+The world judges all of it (:mod:`tasks.evaluate`): nothing here is learnt from.
 B-STaR (Zeng et al. 2024) watches the same two: whether exploration still finds, and whether rewards still tell apart.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
+from statistics import NormalDist, fmean, variance
 from typing import Any
 
-from environments.types import End
 from tasks.acceptance import rejection
 from tasks.metrics import ACCEPT, MODELS, Judgement
 from tasks.params import Limits
-from tasks.records import Origin, Trajectory
+from tasks.records import Trajectory
+from tasks.statistics import wilson
 
 Figures = Mapping[str, float | None]
+_Z = NormalDist().inv_cdf(0.975)
 
 
 def watch(
-    explored: Iterable[Trajectory], judgements: Sequence[Judgement], accept: float, history: Sequence[float]
+    explored: Iterable[Trajectory],
+    verdicts: Mapping[str, bool],
+    judgements: Sequence[Judgement],
+    accept: float,
+    history: Sequence[float],
 ) -> dict[str, Any]:
     """The content of ``monitors.json``: of exploration, and of each reward model on this round's live outcomes.
 
     Args:
+        verdicts: the world's on explored paths, by the trajectory's id.
         accept: the outcome reward from which an explored path counts as solved.
         history: ``accepted_wrong`` of the reward model that each earlier round left in use.
     """
     live = [item for item in judgements if item["query"] == "outcome" and item["source"] == "live"]
     labels = [item["label"] for item in live]
     judges: dict[str, Figures] = {model: judging(labels, [item[model] for item in live], history) for model in MODELS}
-    return {"explored": exploration(explored, accept), **judges}
+    return {"explored": exploration(explored, verdicts, accept), **judges}
 
 
-def exploration(explored: Iterable[Trajectory], accept: float) -> dict[str, float | None]:
-    """``pass_1``, ``pass_k`` and ``diversity`` of the goal instances searched; None without any, or without a success.
+def exploration(explored: Iterable[Trajectory], verdicts: Mapping[str, bool], accept: float) -> dict[str, float | None]:
+    """What the search reached by the world's verdict, and what of it the reward model accepted.
 
-    ``pass_1`` is the chance that a path of an instance, drawn at random, counts as solved, and ``pass_k`` the share of
+    ``pass_1`` is the chance that a path of an instance, drawn at random, reaches the goal, and ``pass_k`` the share of
     instances of which any path does (Chen et al. 2021, equation 1, with k = 1 and all). ``diversity`` is the mean
-    number of distinct action sequences among the solved paths of an instance that has some.
+    number of distinct action sequences among the right paths of an instance that has some. ``accepted`` is the share
+    of paths that count as solved, ``accepted_wrong`` the share of these that are not. None where undefined.
     """
+    judged = [one for one in explored if one.id in verdicts]
     tried: dict[str, list[Trajectory]] = {}
-    for trajectory in explored:
-        if trajectory.origin is Origin.SEARCH and trajectory.episode.end not in (End.PRUNED, End.CRASHED):
-            tried.setdefault(trajectory.episode.instance.name, []).append(trajectory)
-    solved = {name: [one for one in paths if rejection(one, accept) is None] for name, paths in tried.items()}
+    for trajectory in judged:
+        tried.setdefault(trajectory.episode.instance.name, []).append(trajectory)
+    right = {name: [one for one in paths if verdicts[one.id]] for name, paths in tried.items()}
+    accepted = [verdicts[one.id] for one in judged if rejection(one, accept) is None]
     return {
-        "pass_1": _mean([len(solved[name]) / len(paths) for name, paths in tried.items()]),
-        "pass_k": _mean([float(bool(paths)) for paths in solved.values()]),
-        "diversity": _mean([float(len({_actions(one) for one in paths})) for paths in solved.values() if paths]),
+        "pass_1": _mean([len(right[name]) / len(paths) for name, paths in tried.items()]),
+        "pass_k": _mean([float(bool(paths)) for paths in right.values()]),
+        "diversity": _mean([float(len({_actions(one) for one in paths})) for paths in right.values() if paths]),
+        "accepted": len(accepted) / len(judged) if judged else None,
+        **_wrong_among(accepted),
     }
 
 
 def judging(labels: Sequence[bool], scores: Sequence[float], history: Sequence[float]) -> dict[str, float | None]:
-    """``separation``, ``accepted_wrong`` and its ``wrong_slope`` a round, if this model follows on the history."""
-    wrong = accepted_wrong(labels, scores)
+    """``separation``, ``accepted_wrong`` and its ``wrong_slope`` a round, if this model follows on the history.
+
+    ``separation_high`` and ``accepted_wrong_low`` are ends of their 95 % intervals: what the limits are held against,
+    so that an alarm is more than chance.
+    """
+    found = _wrong_among([label for label, score in zip(labels, scores, strict=True) if score >= ACCEPT])
+    wrong = found["accepted_wrong"]
+    apart, doubt = separation(labels, scores), separation_doubt(labels, scores)
     return {
-        "separation": separation(labels, scores),
-        "accepted_wrong": wrong,
+        "separation": apart,
+        "separation_high": None if apart is None or doubt is None else apart + doubt,
+        **found,
         "wrong_slope": None if wrong is None else slope([*history, wrong]),
     }
 
 
 def separation(labels: Sequence[bool], scores: Sequence[float]) -> float | None:
     """Mean score of right paths minus that of wrong ones; None without both."""
-    right = [score for label, score in zip(labels, scores, strict=True) if label]
-    wrong = [score for label, score in zip(labels, scores, strict=True) if not label]
+    right, wrong = _parted(labels, scores)
     return fmean(right) - fmean(wrong) if right and wrong else None
 
 
-def accepted_wrong(labels: Sequence[bool], scores: Sequence[float]) -> float | None:
-    """Of the paths that score :data:`~tasks.metrics.ACCEPT` or more, the share that is wrong; None without any."""
-    accepted = [label for label, score in zip(labels, scores, strict=True) if score >= ACCEPT]
-    return accepted.count(False) / len(accepted) if accepted else None
+def separation_doubt(labels: Sequence[bool], scores: Sequence[float]) -> float | None:
+    """Half the 95 % interval of :func:`separation`, by Welch's standard error; None without two of both."""
+    right, wrong = _parted(labels, scores)
+    if min(len(right), len(wrong)) < 2:
+        return None
+    return _Z * math.sqrt(variance(right) / len(right) + variance(wrong) / len(wrong))
+
+
+def _parted(labels: Sequence[bool], scores: Sequence[float]) -> tuple[list[float], list[float]]:
+    pairs = list(zip(labels, scores, strict=True))
+    return [score for label, score in pairs if label], [score for label, score in pairs if not label]
+
+
+def _wrong_among(accepted: Sequence[bool]) -> dict[str, float | None]:
+    """The share of accepted paths that is wrong, and the low end of its 95 % interval; None without any."""
+    interval = wilson(accepted.count(False), len(accepted))
+    return {
+        "accepted_wrong": accepted.count(False) / len(accepted) if accepted else None,
+        "accepted_wrong_low": interval[0] if interval else None,
+    }
 
 
 def slope(values: Sequence[float]) -> float | None:
@@ -99,8 +132,8 @@ def raised(monitors: Mapping[str, Figures], limits: Limits) -> dict[str, list[st
 
 def _beyond(whose: str, figures: Figures, limits: Limits) -> list[str]:
     """The figures beyond their limits; one that is not defined is not."""
-    lowest = {"pass_k": limits.pass_k, "diversity": limits.diversity, "separation": limits.separation}
-    highest = {"accepted_wrong": limits.accepted_wrong, "wrong_slope": limits.wrong_slope}
+    lowest = {"pass_k": limits.pass_k, "diversity": limits.diversity, "separation_high": limits.separation}
+    highest = {"accepted_wrong_low": limits.accepted_wrong, "wrong_slope": limits.wrong_slope}
     found = []
     for name, value in figures.items():
         low, high = lowest.get(name), highest.get(name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tasks.errors import ParamsError
+from tasks.generators import Generator
 
 PARAMS = Path("params.yaml")
 
@@ -95,6 +96,12 @@ class Retrain(Train):
     replay: float = Field(ge=0, lt=1)
 
 
+class RetrainReward(Retrain):
+    """``frozen``: the champion stays as it is, and the agent alone learns (UI-Genie's table 4, without iteration)."""
+
+    frozen: bool
+
+
 class Reward(Section):
     """``ranking``: the weight of ranking the candidates of a step, beside judging each (:mod:`models.packing`)."""
 
@@ -110,13 +117,15 @@ class Propose(Section):
 class Explore(Section):
     """The search: UI-Genie samples 10 candidates, keeps a beam of 5 paths and rolls 5 continuations.
 
-    ``best_of_n`` samples ``paths`` whole paths instead. The budgets are of one goal instance; actions of replays
+    ``best_of_n`` samples ``paths`` whole paths instead. ``prior`` is what a beam makes of a candidate's share of the
+    samples, beside its reward. The budgets are of one goal instance; actions of replays
     are not counted, and what ``budget_seconds`` cuts short depends on the machine.
     """
 
     method: Literal["beam", "best_of_n"]
     candidates: int = Field(ge=1, le=64)
     paths: int = Field(ge=1, le=64)
+    prior: float = Field(ge=0, le=100)
     temperature: float = Field(gt=0, le=5)
     rollouts: int = Field(ge=0, le=64)
     continue_paths: int = Field(ge=0, le=64)
@@ -131,11 +140,12 @@ class Score(Section):
 
 
 class Filter(Section):
-    """Which trajectories and rows are kept."""
+    """Which trajectories and rows are kept; ``without`` names generators of reward rows that are switched off."""
 
     accept: float = Field(ge=0, le=1)
     max_per_goal: int = Field(ge=1)
     max_negatives: int = Field(ge=1)
+    without: list[Annotated[Generator, Field(strict=False)]]
 
 
 class Validate(Section):
@@ -168,6 +178,7 @@ class Limits(Section):
     """Alarms (:mod:`tasks.monitors`): a figure beyond its limit stops a promotion; null is no limit.
 
     ``pass_k``, ``diversity`` and ``separation`` must not be lower, ``accepted_wrong`` and ``wrong_slope`` not higher.
+    Of ``separation`` and ``accepted_wrong`` it is the whole of the 95 % interval that must not be.
     """
 
     pass_k: float | None = Field(ge=0, le=1)
@@ -202,7 +213,7 @@ class Params(Section):
     explore: Explore
     score: Score
     filter: Filter
-    train_reward: Retrain
+    train_reward: RetrainReward
     train_agent: Retrain
     validation: Validate = Field(alias="validate")
     evaluate: Evaluate

@@ -48,7 +48,7 @@ class Continuation:
 class Path:
     """Steps from the start, the screen after them, and why they ended if they have.
 
-    ``value`` is the cumulative reward of a beam; ``count`` how many rollouts agree on this path so far.
+    ``value`` is the cumulative worth of a beam; ``count`` how many rollouts agree on this path so far.
     """
 
     steps: tuple[Step, ...]
@@ -97,9 +97,17 @@ class Search:
             log.warning("%s: a path ends before %s: %s", self.instance.name, chosen.action, error)
             return replace(path, count=count, end=End.CRASHED)
         steps = (*path.steps, Step(path.screen, chosen.action, tuple(options), chosen.score))
-        return Path(
-            steps, screen, path.value + (chosen.score or 0.0), count, self.walker.end(chosen.action, len(steps))
-        )
+        value = path.value + self.worth(chosen, options)
+        return Path(steps, screen, value, count, self.walker.end(chosen.action, len(steps)))
+
+    def worth(self, chosen: Candidate, options: Sequence[Candidate]) -> float:
+        """What a beam gains by a candidate: its reward, and ``settings.prior`` times its share of what was sampled.
+
+        The share is the agent's own estimate of how right it is (self-consistency: Wang et al. 2023), as much evidence
+        as a young reward model has (docs/decisions/0019-the-agents-share.md).
+        """
+        share = chosen.count / sum(option.count for option in options)
+        return (chosen.score or 0.0) + self.settings.prior * share
 
     def episode(self, path: Path) -> Episode:
         """The record of a path that has ended."""
@@ -125,7 +133,7 @@ def find(search: Search) -> list[Episode]:
 
 
 def beam(search: Search) -> list[Path]:
-    """The ``settings.paths`` paths with the highest cumulative reward, and those that were dropped for them.
+    """The ``settings.paths`` paths with the highest cumulative worth, and those that were dropped for them.
 
     A path that has ended keeps its place.
     """
@@ -134,7 +142,7 @@ def beam(search: Search) -> list[Path]:
         proposed = search.propose(live, search.settings.candidates, str(len(live[0].steps)))
         considered = search.score(live, proposed)
         ended += [replace(path, end=End.INVALID) for path, options in zip(live, considered, strict=True) if not options]
-        chosen = _best(live, considered, min(search.settings.paths - len(ended), search.walker.left))
+        chosen = _best(search, live, considered, min(search.settings.paths - len(ended), search.walker.left))
         grown = [search.take(*choice) for choice in chosen]
         dropped += _dropped(search, live, [path for path, _, _ in chosen], considered)
         live = [path for path in grown if path.end is None]
@@ -152,11 +160,11 @@ def _dropped(
 
 
 def _best(
-    live: Sequence[Path], considered: Sequence[list[Candidate]], width: int
+    search: Search, live: Sequence[Path], considered: Sequence[list[Candidate]], width: int
 ) -> list[tuple[Path, Candidate, list[Candidate]]]:
-    """The ``width`` extensions with the highest cumulative reward; ties go to the more frequent."""
+    """The ``width`` extensions with the highest cumulative worth; ties go to the more frequent."""
     choices = [(path, option, options) for path, options in zip(live, considered, strict=True) for option in options]
-    choices.sort(key=lambda choice: (-choice[0].value - (choice[1].score or 0.0), -choice[1].count))
+    choices.sort(key=lambda choice: (-choice[0].value - search.worth(*choice[1:]), -choice[1].count))
     return choices[:width]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -58,10 +59,20 @@ def train_agent(params: Params) -> None:
 
 
 def train_reward(params: Params) -> None:
-    """The challenger reward model: the champion, trained on. Writes ``data/round/reward``."""
+    """The challenger reward model: the champion, trained on, or as it is if frozen. Writes ``data/round/reward``."""
+    if params.train_reward.frozen:
+        write_whole(ROUND / "reward", _copy_of(STATE / "reward"))
+        return
     samples_of = partial(reward_samples, ranking=params.reward.ranking)
     samples = _with_replay(samples_of, params.train_reward, params.seed)
     _run(_Job("train_reward", params.train_reward, STATE / "reward", samples, ROUND / "reward"), params)
+
+
+def _copy_of(source: Path) -> Callable[[Path], None]:
+    def copy(folder: Path) -> None:
+        shutil.copytree(source, folder)
+
+    return copy
 
 
 def agent_samples(dataset: Path, network: Network) -> list[Sample]:

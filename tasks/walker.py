@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from environments.types import Action, Busy, End, Instance, Kind, Observation, Start, Step, World, WorldError
+from environments.types import Action, Busy, End, Episode, Instance, Kind, Observation, Start, Step, World, WorldError
 from tasks.progress import log
 
 Result = TypeVar("Result")
@@ -60,6 +60,15 @@ class Walker:
         self.taken += 1
         return self._again(lambda: self._act(steps, screen, action))
 
+    def verdict(self, episode: Episode) -> bool:
+        """The world's verdict where an episode ended, after playing it again.
+
+        Raises:
+            Diverged: another screen shows than when it was recorded.
+            WorldError: the world broke, each time it was tried.
+        """
+        return self._again(lambda: self._judge(episode))
+
     def end(self, action: Action, length: int) -> End | None:
         """Why the episode is over after an action, the ``length``-th; None when it goes on."""
         if action.kind is Kind.COMPLETE:
@@ -89,6 +98,10 @@ class Walker:
         seen = self._world.step(action)
         self._stands = [*before, action]
         return seen
+
+    def _judge(self, episode: Episode) -> bool:
+        self._enter(episode.acts, episode.last)
+        return self._world.verdict()
 
     def _reset(self) -> Start:
         return self._world.reset(self._instance.goal, self._instance.seed)

@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from environments.pages.blocks import (
+    Block,
     Draft,
     Thing,
     button,
     checkboxes,
     drop_down,
     heading,
+    link_list,
     paragraph,
     radios,
+    tabs,
     text_field,
 )
 from environments.pages.page import Page, dressed
@@ -29,6 +32,9 @@ _WRITE = (
 _TICK = ("tick {names}", "choose {names}", "mark {names}", "switch on {names}")
 _PICK = ("pick {names}", "choose {names}", "take {names}")
 _DROP = ("choose {names} from the menu", "set the menu to {names}", "open the menu and take {names}")
+_FOLLOW = ("follow {name}", 'go where "{name}" leads', "take the link {name}", 'visit "{name}"')
+_TURN = ("turn to {name}", 'bring up "{name}"', "go to the tab {name}", 'show the page "{name}"')
+_PRESS = ("press {name}", 'hit "{name}"', 'push the button "{name}"', "press the one that says {name}")
 _SEND = ('then press "{name}"', "and press {name}", 'and confirm with "{name}"', "then {name}")
 
 
@@ -76,11 +82,10 @@ def random_exercise(seed: int, lexicon: Sequence[str]) -> Exercise:
     job = _Job(Draft(chooser, Words(lexicon, chooser)))
     for part in chooser.choice(_JOBS):
         part(job)
-    _send(job)
     for other in (heading, paragraph):
         if job.draft.chance(0.2):
             job.blocks.insert(chooser.randrange(len(job.blocks)), other(job.draft))
-    said = ", ".join(job.clauses[:-1]) + " " + job.clauses[-1]
+    said = f"{', '.join(job.clauses[:-1])} {job.clauses[-1]}".strip()
     return Exercise(dressed(job.draft, job.blocks), said[0].upper() + said[1:] + ".", tuple(job.moves))
 
 
@@ -114,13 +119,37 @@ def _drop(job: _Job) -> None:
 
 def _send(job: _Job) -> None:
     """The button that ends it, alone or beside another."""
+    _one_of(job, lambda draft: _row_of_buttons(draft, 1, 2), _SEND)
+
+
+def _press(job: _Job) -> None:
+    _one_of(job, lambda draft: _row_of_buttons(draft, 2, 4), _PRESS)
+
+
+def _follow(job: _Job) -> None:
+    _one_of(job, link_list, _FOLLOW)
+
+
+def _turn(job: _Job) -> None:
+    _one_of(job, tabs, _TURN)
+
+
+def _one_of(job: _Job, make: Block, wordings: Sequence[str]) -> None:
+    """A block, one of whose things is pressed."""
     before = len(job.draft.things)
-    block = " ".join(button(job.draft) for _ in range(job.draft.chooser.randint(1, 2)))
+    block = make(job.draft)
     chosen = job.draft.chooser.choice(job.since(before))
-    job.add(f"<div>{block}</div>", _SEND, [Move(mark=chosen.mark)], name=chosen.text)
+    job.add(block, wordings, [Move(mark=chosen.mark)], name=chosen.text)
 
 
-_JOBS = ((_write,), (_write,), (_write, _write), (_write, _write), (_tick,), (_pick,), (_drop,), (_write, _tick), ())
+def _row_of_buttons(draft: Draft, fewest: int, most: int) -> str:
+    return f"<div>{' '.join(button(draft) for _ in range(draft.chooser.randint(fewest, most)))}</div>"
+
+
+_JOBS = (
+    (_write, _send), (_write, _send), (_write, _write, _send), (_write, _write, _send), (_tick, _send), (_tick, _send),
+    (_pick, _send), (_drop, _send), (_write, _tick, _send), (_press,), (_follow,), (_turn,),
+)  # fmt: skip
 
 
 def spoiled(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, int] | None:

@@ -29,7 +29,7 @@ COURSES = (
     Course("parts", updates=2000, batch=16, side=10, rate=1e-3),
     Course("pages", updates=200, batch=4, side=20, rate=3e-4),
 )
-ALIGNMENT = Alignment(updates=200, lessons=3, exercises=3, trials=5, rank=32, rate=1e-3)
+ALIGNMENT = Alignment(updates=200, lessons=2, trials=8, rank=32, rate=1e-3)
 
 
 def main() -> None:

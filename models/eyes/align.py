@@ -1,4 +1,4 @@
-"""The alignment: the language model learns, by lessons, exercises and trials on random pages, to see, act and judge.
+"""The alignment: the language model learns, by lessons and trials on random pages, to see, act and judge.
 
 Trained are the connector and a LoRA of all layers of the language model; the tower stays as it is.
 """
@@ -15,7 +15,6 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from environments.pages.exercise import act_out, random_exercise
 from environments.pages.page import random_page
 from environments.pages.studio import Studio
 from models.base import ADAPTER, EYES
@@ -23,7 +22,6 @@ from models.eyes.lessons import Lesson, Scene, lesson
 from models.eyes.trials import Trial, trial
 from models.network import Network, load_base
 from models.packing import imitation, judgement, loss
-from models.prompts import context_at
 from models.training import Descent, Report
 from models.tuning import Tuning, save_tuned, trained, tunable
 
@@ -36,11 +34,10 @@ _WARM_UP, _FLOOR, _SAVE_EVERY = 12, 0.02, 20
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """``updates`` of so many lessons, exercises and trials each, with a LoRA of ``rank``; ``rate`` is the peak."""
+    """``updates`` of so many lessons and trials each, with a LoRA of ``rank``; ``rate`` is the peak."""
 
     updates: int
     lessons: int
-    exercises: int
     trials: int
     rank: int
     rate: float
@@ -48,7 +45,7 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True)
 class Worksheet:
-    """Lessons, steps of exercises, and trials, on pages that are drawn as they are asked for."""
+    """Lessons and trials, on pages that are drawn as they are asked for."""
 
     studio: Studio
     lexicon: Sequence[str]
@@ -61,17 +58,6 @@ class Worksheet:
             seed += 1
             if found is not None:
                 yield found
-
-    def exercises(self, seed: int) -> Iterator[Lesson]:
-        """Steps without end, one of each exercise, from that of a seed on."""
-        while True:
-            exercise = random_exercise(seed, self.lexicon)
-            steps = act_out(self.studio, exercise)
-            seed += 1
-            if steps is not None:
-                at = random.Random(seed).randrange(len(steps))
-                context = context_at(exercise.instruction, steps[:at], steps[at].observation)
-                yield Lesson("exercise", context, str(steps[at].action))
 
     def trials(self, seed: int) -> Iterator[Trial]:
         """Trials without end, each on a page of its own, from that of a seed on."""
@@ -112,12 +98,14 @@ def align(network: Network, worksheet: Worksheet, alignment: Alignment, scratch:
 
     def loss_of(update: int) -> Tensor:
         page = ALIGN_SEED + update * 1000
-        taken = _take(worksheet.lessons(page), alignment.lessons)
-        taken += _take(worksheet.exercises(page), alignment.exercises)
-        judged = _take(worksheet.trials(page + _TRIALS), alignment.trials)
+        trials = _take(worksheet.trials(page + _TRIALS), alignment.trials)
+        lessons = _take(worksheet.lessons(page), alignment.lessons)
+        answered = [(one.context, one.answer) for one in lessons]
+        answered += [(one.context, one.answer) for one in trials if one.answer]
+        samples = [imitation(network, context, answer) for context, answer in answered]
+        samples += [judgement(network, one.context, one.labelled, 1.0) for one in trials]
         with network.autocast():
-            answered = loss(network, [imitation(network, one.context, one.answer) for one in taken])
-            return answered + loss(network, [judgement(network, one.context, one.labelled, 1.0) for one in judged])
+            return loss(network, samples)
 
     network.model.train()
     descent = Descent(weights, [optimizer], alignment.updates, _WARM_UP, _FLOOR, _SAVE_EVERY)

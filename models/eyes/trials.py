@@ -1,8 +1,9 @@
-"""What the aligned language model learns of judging: which actions lead on in an exercise, and whether it is done.
+"""What the aligned language model learns of acting and judging at once: what leads on in an exercise, what does not.
 
-A trial is a context with some actions and whether each is right, as the reward model is asked. Half of them are of
-exercises done rightly, a quarter of exercises in which one move went wrong, a quarter of screens on which something
-else was to be done: so what is right depends on the goal, on what was done, and on the screen.
+A trial is a context with some actions and whether each is right, as the reward model is asked, and where one is right,
+it is the agent's answer. Five of eight are of exercises done rightly, two of exercises in which one move went wrong,
+one of a screen on which something else was to be done: so what is right depends on the goal, on what was done, and on
+the screen.
 """
 
 from __future__ import annotations
@@ -16,16 +17,19 @@ from environments.pages.studio import Studio
 from environments.types import COMPLETE, Action, Kind, Step
 from models.prompts import Context, context_at
 
-_WRONG = 4  # wrong actions of a trial at most
+_WRONG = 4  # wrong actions of a trial at most, beside `complete`
+_AT_END = 0.35  # share of what is done rightly that is asked about at its end
+_RIGHT, _RIGHT_END = 2.0, 3.0  # weights: rarer than what is wrong, they weigh the same over all, as do ends
 _ELSEWHERE = 7_000_000_000  # pages that only lend their instruction
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """``labelled`` are (action, whether it is right, its weight in the loss)."""
+    """``labelled`` are (action, whether it is right, its weight in the loss); ``answer`` is the right one, or ""."""
 
     context: Context
     labelled: tuple[tuple[str, bool, float], ...]
+    answer: str
 
 
 def trial(studio: Studio, seed: int, lexicon: Sequence[str]) -> Trial | None:
@@ -35,7 +39,7 @@ def trial(studio: Studio, seed: int, lexicon: Sequence[str]) -> Trial | None:
         WorldError: the browser broke.
     """
     chooser = random.Random(seed)
-    way = chooser.choice((_done, _done, _gone_wrong, _meant_otherwise))
+    (way,) = chooser.choices((_done, _gone_wrong, _meant_otherwise), (5, 2, 1))
     exercise = random_exercise(seed, lexicon)
     if way is _meant_otherwise:
         return way(studio, exercise, random_exercise(_ELSEWHERE + seed, lexicon).instruction, chooser)
@@ -43,13 +47,15 @@ def trial(studio: Studio, seed: int, lexicon: Sequence[str]) -> Trial | None:
 
 
 def _done(studio: Studio, exercise: Exercise, instruction: str, chooser: random.Random) -> Trial | None:
-    """The right action of a step, and wrong ones."""
+    """The right action of a step, and wrong ones: the likeliest to be taken for it first, `complete` always."""
     steps = act_out(studio, exercise)
     if steps is None:
         return None
-    at = chooser.randrange(len(steps))
-    wrong = _wrong(steps, at, exercise)
-    return _trial(instruction, steps, at, [str(steps[at].action)], chooser.sample(wrong, min(_WRONG, len(wrong))))
+    last = len(steps) - 1
+    at = last if chooser.random() < _AT_END else chooser.randrange(last)
+    wrong = _tempting(_wrong(steps, at, exercise), steps[at].action, chooser)[:_WRONG]
+    early = [str(COMPLETE)] if at < last else []
+    return _trial(instruction, steps, at, str(steps[at].action), [*map(str, wrong), *early])
 
 
 def _gone_wrong(studio: Studio, exercise: Exercise, instruction: str, chooser: random.Random) -> Trial | None:
@@ -59,7 +65,7 @@ def _gone_wrong(studio: Studio, exercise: Exercise, instruction: str, chooser: r
     if gone is None or steps is None:
         return None
     at = chooser.choice((gone[1], len(steps) - 1))
-    return _trial(instruction, steps, at, [], [str(steps[at].action)])
+    return _trial(instruction, steps, at, "", [str(steps[at].action)])
 
 
 def _meant_otherwise(studio: Studio, exercise: Exercise, instruction: str, chooser: random.Random) -> Trial | None:
@@ -68,20 +74,32 @@ def _meant_otherwise(studio: Studio, exercise: Exercise, instruction: str, choos
     if steps is None:
         return None
     at = chooser.randrange(len(steps))
-    return _trial(instruction, steps, at, [], list({str(steps[at].action): None, str(COMPLETE): None}))
+    return _trial(instruction, steps, at, "", list({str(steps[at].action): None, str(COMPLETE): None}))
 
 
-def _wrong(steps: Sequence[Step], at: int, exercise: Exercise) -> list[str]:
-    """Actions that do not lead on: nothing of what is still to be done is among them."""
+def _wrong(steps: Sequence[Step], at: int, exercise: Exercise) -> list[Action]:
+    """Actions that do not lead on, but for `complete`: nothing of what is still to be done is among them."""
     ahead = {str(step.action) for step in steps[at:]}
     texts = [move.text for move in exercise.moves if move.text]
     typed = [Action(Kind.TYPE, text=text) for text in (*texts, *(text[:-1] for text in texts)) if text]
     clicks = [Action.click(element) for element in steps[at].observation.elements]
     taken = [step.action for step in steps[:at]]
-    return [action for action in map(str, dict.fromkeys([*clicks, *typed, *taken, COMPLETE])) if action not in ahead]
+    return [action for action in dict.fromkeys([*clicks, *typed, *taken]) if str(action) not in ahead]
 
 
-def _trial(instruction: str, steps: Sequence[Step], at: int, right: list[str], wrong: list[str]) -> Trial:
-    """Right actions weigh twice: every second trial has none, so that right and wrong weigh the same over all."""
-    labelled = [(action, True, 2.0) for action in right] + [(action, False, 1 / len(wrong)) for action in wrong]
-    return Trial(context_at(instruction, steps[:at], steps[at].observation), tuple(labelled))
+def _tempting(actions: Sequence[Action], right: Action, chooser: random.Random) -> list[Action]:
+    """Actions in random order, but those of the right one's kind, and on such an element as its own, come first."""
+
+    def apart(action: Action) -> int:
+        alike = action.target is not None and right.target is not None and action.target[0] == right.target[0]
+        return (action.kind is not right.kind) + (not alike)
+
+    return sorted(chooser.sample(actions, len(actions)), key=apart)
+
+
+def _trial(instruction: str, steps: Sequence[Step], at: int, right: str, wrong: list[str]) -> Trial:
+    """A step's wrong actions weigh as one, `complete` apart."""
+    share = 1 / max(1, len(wrong) - (str(COMPLETE) in wrong))
+    labelled = [(right, True, _RIGHT_END if right == str(COMPLETE) else _RIGHT)] if right else []
+    labelled += [(action, False, 1.0 if action == str(COMPLETE) else share) for action in wrong]
+    return Trial(context_at(instruction, steps[:at], steps[at].observation), tuple(labelled), right)

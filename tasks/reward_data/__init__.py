@@ -7,22 +7,30 @@ others), or what became of a failed path's continuations. One module a source: r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 
 from tasks.acceptance import rejection
+from tasks.generators import Generator
 from tasks.records import RewardRow, Trajectory
 from tasks.reward_data.balance import choose
 from tasks.reward_data.continuation import continued
 from tasks.reward_data.corruption import endings
-from tasks.reward_data.draft import Draft, Generator
+from tasks.reward_data.draft import Draft
 from tasks.reward_data.rule import executed, proposed
 
 __all__ = ["Generator", "reward_rows"]
 
 
-def reward_rows(trajectories: Iterable[Trajectory], *, accept: float, max_negatives: int, seed: int) -> list[RewardRow]:
+def reward_rows(
+    trajectories: Iterable[Trajectory],
+    *,
+    accept: float,
+    max_negatives: int,
+    seed: int,
+    without: Collection[Generator] = (),
+) -> list[RewardRow]:
     """The reward rows of some trajectories (UI-Genie 3.3 and 3.4), sorted by trajectory and step.
 
     The same trajectories give the same rows, in whatever order they come. No two rows show the same prompt;
@@ -35,9 +43,11 @@ def reward_rows(trajectories: Iterable[Trajectory], *, accept: float, max_negati
         accept: The outcome from which a path counts as solved, 0..1.
         max_negatives: The negatives of a step, at most.
         seed: Fixes which other goal a `complete` is shown with.
+        without: The generators that are switched off.
     """
     ordered = sorted(trajectories, key=lambda trajectory: trajectory.id)
-    drafts = choose(_drafts(ordered, accept, max_negatives, seed), max_negatives)
+    drafted = _drafts(ordered, accept, max_negatives, seed)
+    drafts = choose((item for item in drafted if item.generator not in without), max_negatives)
     drafts.sort(key=lambda item: (item.trajectory.id, item.step))
     rows = []
     numbers: Counter[tuple[str, int]] = Counter()

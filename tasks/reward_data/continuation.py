@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 
 from environments.types import Action, End
 from tasks.acceptance import rejection
+from tasks.generators import Generator
 from tasks.records import Origin, Trajectory
-from tasks.reward_data.draft import Draft, Generator, Situation, situation, unsure
+from tasks.reward_data.draft import Draft, Situation, situation, unsure
 
 
 def continued(trajectories: Sequence[Trajectory], accept: float) -> Iterator[Draft]:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from environments.types import COMPLETE, Episode
+from tasks.generators import Generator
 from tasks.records import Trajectory
-from tasks.reward_data.draft import MADE_UP, Draft, Generator, unsure
+from tasks.reward_data.draft import MADE_UP, Draft, unsure
 from tasks.reward_data.rule import siblings
 
 

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from environments.types import Action, Element, Observation
+from tasks.generators import Generator
 from tasks.records import RewardRow, Trajectory
 
 # What a model is shown beside the action to judge: instruction, actions so far, screen. Past screenshots
 # follow from these, since worlds are deterministic.
 Situation = tuple[str, tuple[Action, ...], tuple[Element, ...], bytes]
-
-
-class Generator(StrEnum):
-    """What makes a reward row; ``RewardRow.generator`` is one of these."""
-
-    EXECUTED = "executed"  # + the action of a solved path
-    RULE_POSITIVE = "rule_positive"  # + a candidate equal to it by rule
-    RULE = "rule"  # - a candidate that differs by rule
-    HARD_NEGATIVE = "hard_negative"  # - such a candidate that the reward model liked
-    WRONG_TEXT = "wrong_text"  # - typing another part of the instruction, scrolling or swiping the other way
-    REPEAT = "repeat"  # - the action before, once more
-    SIBLING = "sibling"  # - a click, long press or swipe on another element
-    SWAPPED_KIND = "swapped_kind"  # - typing where a click is due, a click where a long press or swipe is
-    OUTCOME = "outcome"  # + `complete` on the last screen of a solved path
-    EARLY = "early"  # - `complete` before that
-    CROSS_GOAL = "cross_goal"  # - `complete` there, for another instruction
-    PAST_END = "past_end"  # - any further action there
-    CONTINUATION = "continuation"  # +/- an action of a failed path, by what became of its continuations
 
 
 @dataclass(frozen=True, slots=True)

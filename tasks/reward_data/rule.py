@@ -12,8 +12,9 @@ from dataclasses import replace
 from itertools import islice
 
 from environments.types import OPPOSITE, Action, Candidate, Element, Kind, Observation, Step
+from tasks.generators import Generator
 from tasks.records import Trajectory
-from tasks.reward_data.draft import MADE_UP, Draft, Generator, unsure
+from tasks.reward_data.draft import MADE_UP, Draft, unsure
 
 _LIKED = 0.5  # p(+) from which a wrong candidate is a hard negative
 

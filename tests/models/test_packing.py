@@ -146,7 +146,12 @@ def test_a_branch_does_not_see_its_siblings(network: Network) -> None:
     assert loss(network, [silent]).item() == pytest.approx(alone, rel=1e-5)
 
 
-def test_answers_and_verdicts_do_not_share_a_batch(network: Network) -> None:
+def test_answers_and_verdicts_of_a_context_share_its_prompt(network: Network) -> None:
     context = contexts()[0]
-    with pytest.raises(ValueError, match="one kind"):
-        loss(network, [imitation(network, context, "wait"), judgement(network, context, [("wait", True, 1.0)])])
+    answered, asked = imitation(network, context, "wait"), judgement(network, context, LABELLED[0], ranking=0.5)
+    apart = loss(network, [answered]) + loss(network, [asked])
+    seen = pictures_seen(network)
+    assert loss(network, [answered, asked]).item() == pytest.approx(apart.item(), rel=1e-5)
+    assert seen == [1]
+    (tree,), ends = plant(read(network, [context, context], {}))
+    assert ends[0] == ends[1] == (0, len(tree) - 1)

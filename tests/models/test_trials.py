@@ -33,7 +33,9 @@ def test_right_is_what_the_exercise_does_and_the_rest_is_wrong() -> None:
                 at = len(found.context.history)
                 assert found.context.observation.elements == steps[at].observation.elements
                 assert right == [str(steps[at].action)]
-                assert not {str(step.action) for step in steps[at:]} & ({*actions} - {*right})
+                assert right == [found.answer]
+                assert str(COMPLETE) in actions
+                assert not {str(step.action) for step in steps[at:-1]} & ({*actions} - {*right})
     assert 0.6 < weights[True] / weights[False] < 1.7
     assert min(endings.values()) >= 3
 

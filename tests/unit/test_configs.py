@@ -14,6 +14,7 @@ from environments.oracles import pages
 from environments.registry import load_goals
 from flows.cli import app
 from tasks.errors import ParamsError
+from tasks.generators import Generator
 from tasks.params import load_params
 from tasks.stages import STAGES, run
 
@@ -89,6 +90,11 @@ def test_documented_commands_exist(document: Path) -> None:
             assert command[1] in COMMANDS, command
 
 
+def test_the_generators_of_reward_rows_are_documented() -> None:
+    table = (ROOT / "docs/reward-models.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \| (?:right|wrong|both) \|", table, re.MULTILINE) == [*Generator]
+
+
 def test_documents_link_to_files_that_exist() -> None:
     for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", document.read_text()):
@@ -111,6 +117,7 @@ def test_documents_link_to_files_that_exist() -> None:
             {"engine": {"kind": "vllm", "url": "http://host:1"}, "base": {"agent": "here"}},
             "the server at engine.url has one base, but base.agent is here and base.reward is embedded",
         ),
+        ({"filter": {"without": ["earli"]}}, r"filter.without.*'earli': input should be 'executed'.*"),
         ({"numerics": {"isa": "sse"}}, r"numerics.isa = 'sse': input should be 'avx2' or 'native'"),
     ],
 )

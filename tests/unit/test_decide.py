@@ -18,6 +18,7 @@ from tasks.errors import RecordError
 from tasks.files import digest, read_json, write_json
 from tasks.metrics import Judgement, Verdict, summarise, write_plots
 from tasks.records import read_trajectories
+from tasks.train import train_reward
 
 ROUND, STATE = Path("data/round"), Path("data/state")
 NEXT = ROUND / "state"
@@ -62,6 +63,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _evaluate(episodes: list[Verdict], judgements: list[Judgement]) -> dict[str, Any]:
     write_json(ROUND / "evaluation" / "episodes.json", episodes)
     write_json(ROUND / "evaluation" / "judgements.json", judgements)
+    explored = {one.id: place == 0 for place, one in enumerate(read_trajectories(ROUND / "scored"))}
+    write_json(ROUND / "evaluation" / "explored.json", explored)
     decide.run(params(evaluate={"looks": 1}))
     decision: dict[str, Any] = read_json(ROUND / "decision.json")
     return decision
@@ -95,6 +98,13 @@ def test_each_is_judged_on_its_own() -> None:
     assert digest(NEXT / "reward") == digest(ROUND / "reward")
 
 
+def test_a_frozen_reward_model_stays_as_it_is() -> None:
+    assert digest(ROUND / "reward") != digest(STATE / "reward")
+    train_reward(params(train_reward={"frozen": True}))
+    assert digest(ROUND / "reward") == digest(STATE / "reward")
+    assert _evaluate(_episodes(0, 0, 4), [_judgement(0.6, 0.6)] * 9)["reward"]["promoted"] is False
+
+
 @pytest.mark.parametrize(("wins", "promoted"), [(4, False), (5, True)])
 def test_the_edge_of_the_test(wins: int, promoted: bool) -> None:
     # 1/16 is above 0.05 and 1/32 is not.
@@ -126,18 +136,18 @@ def test_a_reward_model_that_says_no_to_everything_is_not_promoted() -> None:
 
 
 def test_an_alarm_stops_a_promotion_and_the_next_round_knows_the_figure() -> None:
-    """Both reward models accept one right path and nineteen wrong ones: 0.95, above the limit of 0.9."""
+    """Both reward models accept one right path and 39 wrong ones: 0.975, surely above the limit of 0.75."""
     live = {"query": "outcome", "source": "live", "kind": "complete"}
-    judged = [_judgement(0.9, 0.9, label=True, **live)] + [_judgement(0.6, 0.6, label=False, **live)] * 19
+    judged = [_judgement(0.9, 0.9, label=True, **live)] + [_judgement(0.6, 0.6, label=False, **live)] * 39
     decision = _evaluate(_episodes(9, 1, 10), judged + _judgements(40, 0))
     for model, judge in {"agent": "champion reward model", "reward": "challenger"}.items():
         assert decision[model]["p_value"] <= 0.05
         assert decision[model]["promoted"] is False
-        assert decision[model]["reason"].endswith(f"; alarm: accepted_wrong of the {judge} is 0.950, above 0.9")
+        assert decision[model]["reason"].endswith(f"; alarm: accepted_wrong_low of the {judge} is 0.871, above 0.75")
     monitors = read_json(ROUND / "monitors.json")
-    assert [monitors[model]["accepted_wrong"] for model in ("champion", "challenger")] == [0.95, 0.95]
+    assert [monitors[model]["accepted_wrong"] for model in ("champion", "challenger")] == [0.975, 0.975]
     assert monitors["explored"]["pass_k"] == 0.5
-    assert read_json(NEXT / "monitors.json") == {"accepted_wrong": [0.95]}
+    assert read_json(NEXT / "monitors.json") == {"accepted_wrong": [0.975]}
 
 
 def test_nothing_to_compare_promotes_nothing() -> None:

@@ -42,6 +42,18 @@ def make(*trajectories: Trajectory, most: int = 3) -> list[RewardRow]:
     return reward_rows(trajectories, accept=0.5, max_negatives=most, seed=0)
 
 
+@pytest.mark.parametrize("off", [Generator.EARLY, Generator.SIBLING, Generator.REPEAT])
+def test_a_generator_switched_off_leaves_the_rows_of_the_others(off: Generator) -> None:
+    """Except that a freed place among a step's negatives goes to the next hardest."""
+    path = demonstration(click(NAME), typed("Ann"), click(SUBMIT))
+    known = {(row.step, row.action, row.generator) for row in make(path)}
+    rows = reward_rows([path], accept=0.5, max_negatives=3, seed=0, without=[off])
+    found = {(row.step, row.action, row.generator) for row in rows}
+    assert off in {generator for *_, generator in known}
+    assert off not in {generator for *_, generator in found}
+    assert {row for row in known if row[2] != off} <= found
+
+
 def test_a_demonstration_gives_exactly_these_rows() -> None:
     path = demonstration(click(NAME), typed("Ann"), click(SUBMIT))
     other = trajectory(seed=1, instruction='Enter "Bob" and submit', outcome=0.1)

@@ -101,11 +101,13 @@ def _search(
     method: Literal["beam", "best_of_n"] = "beam",
     rollouts: int = 0,
     budget: int | None = None,
+    prior: float = 0.0,
 ) -> Search:
     settings = Explore(
         method=method,
         candidates=3,
         paths=paths,
+        prior=prior,
         temperature=1.0,
         rollouts=rollouts,
         continue_paths=1,
@@ -126,6 +128,24 @@ def test_the_beam_keeps_the_paths_with_the_highest_cumulative_reward() -> None:
     beam = find(_search(2, EveryDoor(), judge))
     assert _ways(beam) == [("BAB", End.STEP_LIMIT), ("BAA", End.STEP_LIMIT), ("AA", End.PRUNED)]
     assert [episode.outcome for episode in beam] == [0.8, 0.1, None]
+
+
+class Leaning(EveryDoor):
+    """Samples C twice as often as A and B together."""
+
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[list[Candidate]]:
+        return [[Candidate(Action.click(door), 4 if door is DOORS[2] else 1) for door in DOORS] for _ in contexts]
+
+
+def test_the_agents_share_tips_a_beam_between_rewards_that_are_near() -> None:
+    """A has .6 and a sixth of the samples, C .1 and two thirds: C is worth more from a prior of 1 on."""
+    judge = Liking({"A": 0.6})
+    assert _ways(find(_search(1, Leaning(), judge, prior=0.9)))[0][0][0] == "A"
+    (episode,) = find(_search(1, Leaning(), judge, prior=1.1))
+    assert _ways([episode])[0][0][0] == "C"
+    assert episode.steps[0].score == 0.1, "the record has the reward as it was given"
 
 
 def test_everything_seen_is_recorded_with_its_score() -> None:

@@ -1,0 +1,50 @@
+"""The explored paths played again, for the world's verdict on them: how far the reward model led exploration astray."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from itertools import groupby
+from pathlib import Path
+
+from environments.registry import open_world
+from environments.types import End, WorldError
+from tasks.files import ROUND
+from tasks.progress import log
+from tasks.records import Origin, Trajectory, read_trajectories
+from tasks.walker import Walker
+from tasks.workers import JSON, Crew, spread
+
+NOT_ENDED = (End.PRUNED, End.CRASHED)
+
+
+def judge_explored(processes: int, kept: Path) -> dict[str, bool]:
+    """The world's verdict on each path of the round's search that came to an end, by the trajectory's id.
+
+    A path that does not play as it was recorded is left out, with a warning.
+    """
+    paths = [one for one in read_trajectories(ROUND / "scored") if came_to_an_end(one)]
+    groups = groupby(paths, key=lambda trajectory: trajectory.episode.instance.name)
+    units = [(f"replayed-{name.replace('/', '-')}.json", list(group)) for name, group in groups]
+    return dict(spread("replay", Crew(make_replayer, (), processes), units, kept, JSON))
+
+
+def came_to_an_end(trajectory: Trajectory) -> bool:
+    """Whether it is a path of the search that was followed to its end."""
+    return trajectory.origin is Origin.SEARCH and trajectory.episode.end not in NOT_ENDED
+
+
+def make_replayer() -> Callable[[Sequence[Trajectory]], list[tuple[str, bool]]]:
+    """What plays the paths of one goal instance again."""
+    return lambda paths: list(_replayed(paths))
+
+
+def _replayed(paths: Sequence[Trajectory]) -> Iterator[tuple[str, bool]]:
+    instance = paths[0].episode.instance
+    with closing(open_world(instance.goal.world)) as world:
+        walker = Walker(world, instance)
+        for path in paths:
+            try:
+                yield path.id, walker.verdict(path.episode)
+            except WorldError as error:
+                log.warning("%s: not judged by the world: %s", path.id, error)
