@@ -110,7 +110,12 @@ class Greedily:
         return self._agent.score(contexts, actions)
 
 
-METHODS = {"greedy": ("best_of_n", 1), "best-of-N": ("best_of_n", 4), "beam": ("beam", 2)}
+METHODS: dict[str, dict[str, Any]] = {
+    "greedy": {"method": "best_of_n", "paths": 1},
+    "best-of-N": {"method": "best_of_n", "paths": 4},
+    "beam": {"method": "beam", "paths": 2},
+    "beam, rewards alone": {"method": "beam", "paths": 2, "prior": 0.0},
+}
 
 
 def make_player(params: Params, source: Source) -> Callable[[tuple[str, Instance]], list[dict[str, Any]]]:
@@ -122,9 +127,8 @@ def make_player(params: Params, source: Source) -> Callable[[tuple[str, Instance
         clock, began = Clock(), time.perf_counter()
         agent, reward = (engine.fresh() for engine in engines)
         models = TimedModels(Agent(agent), RewardModel(reward), clock)
-        kind, paths = METHODS[method]
         budget = 2 * instance.goal.max_steps
-        explore = params.explore.model_copy(update={"method": kind, "paths": paths, "budget_steps": budget})
+        explore = params.explore.model_copy(update={**METHODS[method], "budget_steps": budget})
         with closing(TimedWorld(open_world(instance.goal.world), clock)) as world:
             proposer = Greedily(models) if method == "greedy" else models
             search = Search(world, proposer, models, instance, explore, instance.name)
@@ -227,7 +231,7 @@ def report(rates: dict[str, float], found: list[dict[str, Any]]) -> dict[str, An
     print(f"\n{'scoring, ' + str(CANDIDATES) + ' candidates a step':34}  actions/s   ratio")
     for name, rate in rates.items():
         print(f"{name:34}  {rate:9.1f}  {rate / rates[NAIVE]:6.2f}")
-    print(f"\n{'method':12}  {'success':>22}  any path  steps  replayed  s/instance  model  world")
+    print(f"\n{'method':20}  {'success':>22}  any path  steps  replayed  s/instance  model  world")
     ratios: dict[str, Any] = {
         "prefix_over_naive": rates[STEP] / rates[NAIVE],
         "steps_over_step": rates[STEPS] / rates[STEP],
@@ -240,9 +244,10 @@ def report(rates: dict[str, float], found: list[dict[str, Any]]) -> dict[str, An
         mean = {key: sum(row[key] for row in rows) / count for key in ("any", "steps", "replayed", "wall")}
         wall = sum(row["wall"] for row in rows)
         model, world = (sum(row.get(key, 0.0) for row in rows) / wall for key in ("model", "world"))
-        ratios[f"success_{method}"], ratios[f"busier_share_{method}"] = wins / count, max(model, world)
+        name = method.replace(", ", "_").replace(" ", "_")
+        ratios[f"success_{name}"], ratios[f"busier_share_{name}"] = wins / count, max(model, world)
         print(
-            f"{method:12}  {wins:3}/{count:3} = {wins / count:.2f} [{low:.2f}, {high:.2f}]  {mean['any']:8.2f}  "
+            f"{method:20}  {wins:3}/{count:3} = {wins / count:.2f} [{low:.2f}, {high:.2f}]  {mean['any']:8.2f}  "
             f"{mean['steps']:5.1f}  {mean['replayed']:8.1f}  {mean['wall']:10.1f}  {model:.3f}  {world:.3f}"
         )
     ratios["busier_share"] = ratios["busier_share_beam"]

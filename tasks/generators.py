@@ -11,6 +11,7 @@ class Generator(StrEnum):
     RULE = "rule"  # - a candidate that differs by rule
     HARD_NEGATIVE = "hard_negative"  # - such a candidate that the reward model liked
     WRONG_TEXT = "wrong_text"  # - typing another part of the instruction, scrolling or swiping the other way
+    TOO_SOON = "too_soon"  # - the last action of a demonstration before its time
     REPEAT = "repeat"  # - the action before, once more
     SIBLING = "sibling"  # - a click, long press or swipe on another element
     SWAPPED_KIND = "swapped_kind"  # - typing where a click is due, a click where a long press or swipe is

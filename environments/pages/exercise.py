@@ -165,6 +165,19 @@ def spoiled(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, int] 
     return replace(exercise, moves=moves), place
 
 
+def left_undone(exercise: Exercise, chooser: random.Random) -> Exercise | None:
+    """The exercise without one of its moves before the last, or without it and what hangs on it; None where there is one.
+
+    What is typed hangs on the press of its field, an option on that of its menu.
+    """
+    if len(exercise.moves) < 2:
+        return None
+    place = chooser.randrange(len(exercise.moves) - 1)
+    hangs = not exercise.moves[place].mark or exercise.moves[place + 1].mark
+    end = place + (1 if hangs else 2)
+    return replace(exercise, moves=(*exercise.moves[:place], *exercise.moves[end:]))
+
+
 def _wrong_moves(exercise: Exercise, move: Move) -> list[Move]:
     """What may be done in the place of a move, and is wrong."""
     if move.text:

@@ -13,7 +13,7 @@ from itertools import islice
 
 from environments.types import OPPOSITE, Action, Candidate, Element, Kind, Observation, Step
 from tasks.generators import Generator
-from tasks.records import Trajectory
+from tasks.records import Origin, Trajectory
 from tasks.reward_data.draft import MADE_UP, Draft, unsure
 
 _LIKED = 0.5  # p(+) from which a wrong candidate is a hard negative
@@ -99,6 +99,10 @@ def _near_misses(trajectory: Trajectory, index: int) -> Iterator[tuple[Generator
         yield from ((Generator.WRONG_TEXT, text) for text in islice(texts, 1))
     if right.kind in (Kind.LONG_PRESS, Kind.SWIPE):
         yield Generator.SWAPPED_KIND, Action(Kind.CLICK, right.point, right.target)
+    last = trajectory.episode.acts[-1].action
+    shortest = trajectory.origin is Origin.DEMONSTRATION  # on other paths what lies before it may be needless
+    if shortest and last.kind is Kind.CLICK and not agrees(last, right, observation):
+        yield Generator.TOO_SOON, last
     if index and not agrees(steps[index - 1].action, right, observation):
         yield Generator.REPEAT, steps[index - 1].action
     yield from ((Generator.SIBLING, action) for action in siblings(observation, right))

@@ -42,7 +42,7 @@ def make(*trajectories: Trajectory, most: int = 3) -> list[RewardRow]:
     return reward_rows(trajectories, accept=0.5, max_negatives=most, seed=0)
 
 
-@pytest.mark.parametrize("off", [Generator.EARLY, Generator.SIBLING, Generator.REPEAT])
+@pytest.mark.parametrize("off", [Generator.EARLY, Generator.WRONG_TEXT, Generator.REPEAT])
 def test_a_generator_switched_off_leaves_the_rows_of_the_others(off: Generator) -> None:
     """Except that a freed place among a step's negatives goes to the next hardest."""
     path = demonstration(click(NAME), typed("Ann"), click(SUBMIT))
@@ -60,10 +60,10 @@ def test_a_demonstration_gives_exactly_these_rows() -> None:
     own = path.episode.instruction
     assert [(row.id, row.instruction, row.action, row.label, row.generator) for row in make(path, other)] == [
         ("round-0001/form/0/0#0.0", own, 'click textbox "" 70,40', True, "executed"),
-        ("round-0001/form/0/0#0.1", own, 'click checkbox "Mail" 26,66', False, "sibling"),
-        ("round-0001/form/0/0#0.2", own, 'click checkbox "Post" 26,86', False, "sibling"),
+        ("round-0001/form/0/0#0.1", own, 'click button "Submit" 50,130', False, "too_soon"),
         ("round-0001/form/0/0#1.0", own, 'type "Ann"', True, "executed"),
         ("round-0001/form/0/0#1.1", own, 'type "and"', False, "wrong_text"),
+        ("round-0001/form/0/0#1.2", own, 'click button "Submit" 50,130', False, "too_soon"),
         ("round-0001/form/0/0#2.0", own, 'click button "Submit" 50,130', True, "executed"),
         ("round-0001/form/0/0#2.1", own, 'type "Ann"', False, "repeat"),
         ("round-0001/form/0/0#2.2", own, "complete", False, "early"),
@@ -167,15 +167,15 @@ def test_near_misses_are_the_most_tempting_ones() -> None:
     path = demonstration(click(NAME), typed("Ann"), DOWN, click(SUBMIT), instruction='Type "Ann" or "Ben", then go')
     wrong = [(item.step, item.generator.value, str(item.action)) for item in executed(path, 3) if not item.label]
     assert wrong == [
+        (0, "too_soon", 'click button "Submit" 50,130'),
         (0, "sibling", 'click checkbox "Mail" 26,66'),
         (0, "sibling", 'click checkbox "Post" 26,86'),
-        (0, "sibling", 'click button "Submit" 50,130'),
         (1, "wrong_text", 'type "Ben"'),
+        (1, "too_soon", 'click button "Submit" 50,130'),
         (1, "repeat", 'click textbox "" 70,40'),
-        (1, "sibling", 'click checkbox "Mail" 26,66'),
         (2, "wrong_text", "scroll up"),
+        (2, "too_soon", 'click button "Submit" 50,130'),
         (2, "repeat", 'type "Ann"'),
-        (2, "sibling", 'click textbox "" 70,40'),
         (3, "repeat", "scroll down"),
         (3, "sibling", 'click checkbox "Post" 26,86'),
         (3, "sibling", 'click checkbox "Mail" 26,66'),
@@ -276,14 +276,23 @@ def test_which_other_goal_follows_from_the_seed() -> None:
     assert crossed(1) == crossed(1) != crossed(2)
 
 
+def test_the_last_action_is_too_soon_where_a_demonstration_needed_more() -> None:
+    """What a search did before it may have been needless."""
+    actions = (click(MAIL), click(POST), click(SUBMIT))
+    soon = [(0, click(SUBMIT)), (1, click(SUBMIT))]
+    for path, expected in ((demonstration(*actions), soon), (trajectory(*actions), [])):
+        found = [(item.step, item.action) for item in executed(path, 9) if item.generator is Generator.TOO_SOON]
+        assert found == expected
+
+
 def test_search_and_demonstration_end_alike() -> None:
-    actions = (click(NAME), click(SUBMIT))
+    actions = (click(SUBMIT),)
     rows = [
         [(row.step, row.action, row.label) for row in make(path)]
         for path in (trajectory(*actions, COMPLETE), demonstration(*actions))
     ]
     assert rows[0] == rows[1]
-    assert (2, "complete", True) in rows[0]
+    assert (1, "complete", True) in rows[0]
 
 
 def continuation(failed: Trajectory, shared: int, outcome: float | None, place: int, **about: object) -> Trajectory:
