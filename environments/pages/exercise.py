@@ -166,7 +166,7 @@ def spoiled(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, int] 
 
 
 def left_undone(exercise: Exercise, chooser: random.Random) -> Exercise | None:
-    """The exercise without one of its moves before the last, or without it and what hangs on it; None where there is one.
+    """The exercise without one of its moves before the last, and without what hangs on it; None where there is none.
 
     What is typed hangs on the press of its field, an option on that of its menu.
     """

@@ -55,11 +55,8 @@ def test_what_is_left_undone_is_one_thing_and_never_the_last() -> None:
         assert len(exercise.moves) - len(found.moves) in (1, 2)
         assert [move for move in exercise.moves if move in found.moves] == list(found.moves)
         if len(missing) == 2:
-            assert missing[0].mark and (missing[1].text or missing[1].option)
-        for move, following in zip(found.moves, found.moves[1:], strict=False):
-            assert move.mark or following.mark or following.text == "", (
-                "nothing is typed or chosen where nothing is open"
-            )
+            assert missing[0].mark
+            assert missing[1].text or missing[1].option
 
 
 def test_a_spoiled_exercise_has_one_other_move() -> None:
