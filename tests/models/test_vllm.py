@@ -34,7 +34,7 @@ from tasks.demonstrate import demonstrate
 from tasks.explore import explore
 from tasks.files import STATE, write_json
 from tasks.params import Engine as EngineParams
-from tasks.params import Params, load_params
+from tasks.params import Params, Prompt, load_params
 from tasks.rollout import greedy
 from tasks.score import score_episode
 from tasks.serving import _named, engines
@@ -44,6 +44,7 @@ pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]
 CHECKOUT = Path(__file__).parents[2]
 TOLERANCE = 1e-4  # of a score in 0..1; both engines add up float32 numbers, each in an order of its own
 ACTIONS = [["wait", "complete", 'type "a longer one"'], ["complete"], ["scroll up", "wait"]]
+SCREENSHOTS = 5  # past ones in a prompt
 AGENT, REWARD = STATE / "agent", STATE / "reward"
 
 
@@ -52,7 +53,8 @@ def params() -> Params:
     """Those of the repository, on a vLLM server of the stage's own."""
     found = load_params(CHECKOUT / "params.yaml")
     goals = str(CHECKOUT / found.goals)
-    return found.model_copy(update={"engine": EngineParams(kind="vllm", url=""), "goals": goals})
+    several = Prompt(screenshots=SCREENSHOTS)
+    return found.model_copy(update={"engine": EngineParams(kind="vllm", url=""), "goals": goals, "prompt": several})
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +85,7 @@ def source(workspace: Path, params: Params) -> Iterator[Source]:
 
 
 def _base() -> Network:
-    return load_base(str(BASE / EMBEDDED), "float32", 5)
+    return load_base(str(BASE / EMBEDDED), "float32", SCREENSHOTS)
 
 
 def _random(seed: int) -> Network:
@@ -234,6 +236,6 @@ def test_no_server_at_the_named_address_is_refused(workspace: Path, params: Para
     nowhere = params.model_copy(update={"engine": EngineParams(kind="vllm", url="http://127.0.0.1:1")})
     with (
         pytest.raises(EngineError, match=r"engine.url = 'http://127.0.0.1:1': no vLLM server"),
-        engines("test", nowhere, []),
+        engines("test", nowhere, [AGENT]),
     ):
         pass
