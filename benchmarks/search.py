@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from environments.registry import load_goals, open_world
-from environments.types import Action, Candidate, Episode, Goal, Instance, Observation, Start, World
+from environments.types import Action, Candidate, Goal, Instance, Observation, Start, World
 from models.engine import Source
 from models.prompts import Context, context_at
 from models.roles import Agent, RewardModel
@@ -30,6 +30,7 @@ from tasks.search import Search, find
 from tasks.serving import engines
 from tasks.stages import pin
 from tasks.statistics import wilson
+from tasks.walker import Walker
 from tasks.workers import JSON, Crew, spread
 
 FIRST_SEED = 1_900_000_000  # held out, and of no round
@@ -134,26 +135,19 @@ def make_player(params: Params, source: Source) -> Callable[[tuple[str, Instance
             search = Search(world, proposer, models, instance, explore, instance.name)
             episodes = find(search)
             wall = time.perf_counter() - began
+            judge = Walker(world, instance)
             chosen = max(episodes, key=lambda episode: episode.outcome or 0.0)
             line = {"method": method, "steps": search.walker.taken, "replayed": search.walker.replayed, "wall": wall}
             return [
                 {
                     **line,
                     **clock.spent,
-                    "success": _reached(world, chosen),
-                    "any": any(_reached(world, episode) for episode in episodes),
+                    "success": judge.verdict(chosen),
+                    "any": any(judge.verdict(episode) for episode in episodes),
                 }
             ]
 
     return play
-
-
-def _reached(world: TimedWorld, episode: Episode) -> bool:
-    """The world's verdict on an episode, taken again."""
-    world.reset(episode.instance.goal, episode.instance.seed)
-    for step in episode.steps:
-        world.step(step.action)
-    return world.verdict()
 
 
 def scoring(params: Params, source: Source) -> dict[str, float]:

@@ -10,7 +10,6 @@ p-value is somewhat too small where judgements of the same trajectory agree.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from environments.types import Instance
 from tasks.acceptance import rejection
 from tasks.curriculum import Curriculum
 from tasks.errors import RecordError
-from tasks.files import ROUND, STATE, read_json, write_json, write_whole
+from tasks.files import ROUND, STATE, copy, read_json, write_json, write_whole
 from tasks.metrics import MODELS, Judgement, Verdict, correct, pairs_by_look, success
 from tasks.monitors import raised, watch
 from tasks.params import Params
@@ -140,16 +139,11 @@ def _write_state(
 ) -> None:
     folder.mkdir()
     for model in ("agent", "reward"):
-        _copy((ROUND if decision[model]["promoted"] else STATE) / model, folder / model)
-    _copy(STATE / "corpus", folder / "corpus")
+        copy((ROUND if decision[model]["promoted"] else STATE) / model, folder / model)
+    copy(STATE / "corpus", folder / "corpus")
     rows = f"round-{number:04d}"
     if (folder / "corpus" / rows).exists():
         raise RecordError(f"{STATE / 'corpus' / rows}: already there, and round {number} adds it; run `dvc checkout`")
-    _copy(ROUND / "rows", folder / "corpus" / rows)
+    copy(ROUND / "rows", folder / "corpus" / rows)
     curriculum.write(folder / "curriculum.json")
     write_json(folder / "monitors.json", {"accepted_wrong": history})
-
-
-def _copy(source: Path, target: Path) -> None:
-    # Contents alone: what DVC checks out may be read-only or a link.
-    shutil.copytree(source, target, copy_function=shutil.copyfile)

@@ -52,6 +52,14 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def copy(source: Path, target: Path) -> None:
+    """Copy contents alone, of a file or directory: what DVC checks out may be read-only or a link."""
+    if source.is_dir():
+        shutil.copytree(source, target, copy_function=shutil.copyfile)
+    else:
+        shutil.copyfile(source, target)
+
+
 def digest(path: Path) -> str:
     """Content hash of a file or of a directory's files and their names: 12 hex digits of SHA-256."""
     total = hashlib.sha256()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from models.training import Schedule, train
 from models.tuning import Tuning, method_of, save_tuned, tunable, with_tuned
 from tasks.base import location
 from tasks.errors import ParamsError
-from tasks.files import ROUND, SEED, STATE, write_json, write_whole
+from tasks.files import ROUND, SEED, STATE, copy, write_json, write_whole
 from tasks.params import Params, Retrain, Train
 from tasks.progress import Progress
 from tasks.records import AgentRow, RewardRow, Trajectory, read_rows, read_trajectories
@@ -61,18 +60,11 @@ def train_agent(params: Params) -> None:
 def train_reward(params: Params) -> None:
     """The challenger reward model: the champion, trained on, or as it is if frozen. Writes ``data/round/reward``."""
     if params.train_reward.frozen:
-        write_whole(ROUND / "reward", _copy_of(STATE / "reward"))
+        write_whole(ROUND / "reward", partial(copy, STATE / "reward"))
         return
     samples_of = partial(reward_samples, ranking=params.reward.ranking)
     samples = _with_replay(samples_of, params.train_reward, params.seed)
     _run(_Job("train_reward", params.train_reward, STATE / "reward", samples, ROUND / "reward"), params)
-
-
-def _copy_of(source: Path) -> Callable[[Path], None]:
-    def copy(folder: Path) -> None:
-        shutil.copytree(source, folder)
-
-    return copy
 
 
 def agent_samples(dataset: Path, network: Network) -> list[Sample]:

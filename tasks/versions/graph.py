@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
 import signal
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import StageError, WorkspaceError
-from tasks.files import SEED, STATE, WORK, write_whole
+from tasks.files import SEED, STATE, WORK, copy, write_whole
 
 FILE, LOCK = Path("dvc.yaml"), Path("dvc.lock")
 LOCK_COPY = WORK / "dvc.lock"  # as it was before the stage now running
@@ -119,7 +118,7 @@ def reproduce(name: str, force: bool = False) -> float | None:
     find_commands()
     began = time.time()
     if LOCK.exists():
-        write_whole(LOCK_COPY, lambda aside: _copy(LOCK, aside))
+        write_whole(LOCK_COPY, lambda aside: copy(LOCK, aside))
     with open_repo() as repo:
         repo.lock = clock = _Clock(repo.lock)
         try:
@@ -169,7 +168,7 @@ def promote(source: Path) -> None:
     """
     if not source.is_dir():
         raise WorkspaceError(f"{source}: not there, and it is the next {STATE}; make it with `dvc repro`")
-    write_whole(STATE, lambda aside: _copy(source, aside))
+    write_whole(STATE, lambda aside: copy(source, aside))
     with open_repo() as repo:
         repo.add(str(STATE))
 
@@ -254,14 +253,6 @@ def find_commands() -> None:
     here, path = str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)
     if path.split(os.pathsep)[0] != here:
         os.environ["PATH"] = f"{here}{os.pathsep}{path}"
-
-
-def _copy(source: Path, target: Path) -> None:
-    # Contents alone: what DVC checks out may be read-only or a link.
-    if source.is_dir():
-        shutil.copytree(source, target, copy_function=shutil.copyfile)
-    else:
-        shutil.copyfile(source, target)
 
 
 @lru_cache(maxsize=1)

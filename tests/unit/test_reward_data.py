@@ -44,7 +44,6 @@ def make(*trajectories: Trajectory, most: int = 3) -> list[RewardRow]:
 
 @pytest.mark.parametrize("off", [Generator.EARLY, Generator.WRONG_TEXT, Generator.REPEAT])
 def test_a_generator_switched_off_leaves_the_rows_of_the_others(off: Generator) -> None:
-    """Except that a freed place among a step's negatives goes to the next hardest."""
     path = demonstration(click(NAME), typed("Ann"), click(SUBMIT))
     known = {(row.step, row.action, row.generator) for row in make(path)}
     rows = reward_rows([path], accept=0.5, max_negatives=3, seed=0, without=[off])

@@ -1,0 +1,55 @@
+"""Explored paths played again in the real world: its own verdict on each, and none where the record is another."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from environments.registry import load_goals, open_world
+from environments.types import Action, Element, End, Episode, Instance, Step
+from tasks.demonstrate import demonstrate
+from tasks.records import Origin, Trajectory
+from tasks.replay import came_to_an_end, make_replayer
+
+GOALS = load_goals(Path(__file__).parents[2] / "data/goals/starter.yaml")
+INSTANCE = Instance(GOALS["click-test-2"], 7)
+
+
+def _recorded(name: str, episode: Episode) -> Trajectory:
+    return Trajectory(name, 1, Origin.SEARCH, episode, "agent", "reward")
+
+
+def _pressing(button: Element) -> Episode:
+    """The episode that presses one button of the page."""
+    with closing(open_world(INSTANCE.goal.world)) as world:
+        start = world.reset(INSTANCE.goal, INSTANCE.seed)
+        action = Action.click(button)
+        return Episode(
+            INSTANCE, start.instruction, (Step(start.observation, action),), world.step(action), End.WORLD, 0.9
+        )
+
+
+def test_the_world_judges_what_the_reward_model_accepted(caplog: pytest.LogCaptureFixture) -> None:
+    with closing(open_world(INSTANCE.goal.world)) as world:
+        right = demonstrate(world, INSTANCE)
+    (pressed,) = right.acts
+    (other,) = (one for one in pressed.observation.elements if Action.click(one) != pressed.action)
+    wrong = _pressing(other)
+    tampered = replace(right, last=wrong.last)
+    paths = [_recorded(name, one) for name, one in (("right", right), ("wrong", wrong), ("tampered", tampered))]
+
+    found = make_replayer()([*paths, replace(paths[0], id="again")])
+
+    assert dict(found) == {"right": True, "wrong": False, "again": True}
+    assert "tampered: not judged by the world" in caplog.text
+
+
+def test_only_paths_of_the_search_that_ended_are_judged() -> None:
+    ended = _recorded("t", Episode(INSTANCE, "Go", (), None, End.STEP_LIMIT))  # type: ignore[arg-type]
+    assert came_to_an_end(ended)
+    for end in (End.PRUNED, End.CRASHED):
+        assert not came_to_an_end(replace(ended, episode=replace(ended.episode, end=end)))
+    assert not came_to_an_end(replace(ended, origin=Origin.CONTINUATION))
