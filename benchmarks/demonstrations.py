@@ -79,7 +79,7 @@ def samples(network: Network, goals: Sequence[Goal], count: int, blind: bool) ->
                     continue
                 solved += 1
                 trajectory = Trajectory(f"{goal.id}/{seed}", 0, Origin.DEMONSTRATION, episode)
-                for row in agent_rows([trajectory], "demonstration"):
+                for row in agent_rows([trajectory], 0.0):
                     screen = episode.acts[row.step].observation if row.step < len(episode.acts) else episode.last
                     context = context_at(episode.instruction, episode.acts[: row.step], screen)
                     found.append(imitation(network, without_picture(context) if blind else context, row.action))

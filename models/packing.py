@@ -6,7 +6,7 @@ Losses and gradients are those of a separate row for each answer (:mod:`models.t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -38,28 +38,67 @@ class Sample:
     """A context and the branches trained on it.
 
     ``among`` are the tokens a target is one of, between which the likelihood is shared; empty for all tokens.
-    ``ranking`` is the weight of putting right verdicts' branches before wrong ones', see :func:`judgement`.
+    ``ranking`` is the weight of putting right verdicts' branches before wrong ones', see :func:`judgement`; ``beta``
+    is that of :func:`preference`, and ``reference`` the log-likelihoods of the branches before training.
     """
 
     context: Context
     branches: tuple[Branch, ...]
     among: tuple[int, ...] = ()
     ranking: float = 0.0
+    beta: float = 0.0
+    reference: tuple[float, ...] = ()
 
 
 class _Target(NamedTuple):
-    """A token to be predicted after a place of a tree, its weight, and the number of the sample it is of."""
+    """A token to be predicted after a place of a tree, its weight, and the numbers of its sample and branch."""
 
     place: int
     token: int
     weight: float
     owner: int
+    branch: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    """The targets of a batch, and the states (targets, width) from which they are predicted."""
+
+    targets: tuple[_Target, ...]
+    states: Tensor
 
 
 def imitation(network: Network, context: Context, action: str) -> Sample:
     """Predict every token of the action, and that it ends there."""
+    return Sample(context, (_answer(network, action, 1.0),))
+
+
+def preference(network: Network, context: Context, right: str, wrong: Sequence[str], beta: float) -> Sample:
+    """Prefer one action to others, by direct preference optimisation (Rafailov et al. 2023, equation 7).
+
+    The loss is the mean over the wrong ones of -log sigmoid(beta * (gain(right) - gain(wrong))), an action's gain being
+    the log of how much likelier it is than before training: see :func:`referred`, without which there is no loss.
+    """
+    return Sample(context, tuple(_answer(network, action, 0.0) for action in (right, *wrong)), beta=beta)
+
+
+@torch.inference_mode()
+def referred(network: Network, samples: Sequence[Sample]) -> list[Sample]:
+    """Samples whose preferences are measured from the network as it is now."""
+    found = []
+    for sample in samples:
+        if sample.beta:
+            computed = _compute(network, [sample])
+            surprise = _surprise(network.head(computed.states), computed.targets, ())
+            found.append(replace(sample, reference=tuple(_likelihoods(-surprise, computed.targets).tolist())))
+        else:
+            found.append(sample)
+    return found
+
+
+def _answer(network: Network, action: str, weight: float) -> Branch:
     tokens = network.answer_tokens(action)
-    return Sample(context, (Branch(tuple(tokens), tuple((place - 1, token) for place, token in enumerate(tokens))),))
+    return Branch(tuple(tokens), tuple((place - 1, token) for place, token in enumerate(tokens)), weight)
 
 
 def judgement(
@@ -85,47 +124,74 @@ def judgement(
 def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
     """Weighted mean negative log-likelihood of the batch's targets (UI-Genie, section 3.2, for verdicts).
 
-    That of answers and that of verdicts are added where there are both, and so is the mean ranking loss of the samples
-    that have one. Samples of the same context share all of its prompt.
+    That of answers and that of verdicts are added where there are both, and so are the mean ranking loss and the mean
+    preference loss of the samples that have one. Samples of the same context share all of its prompt.
     """
+    computed = _compute(network, samples)
+    total = computed.states.new_zeros((), dtype=torch.float32)
+    for among in dict.fromkeys(sample.among for sample in samples):
+        mine = [place for place, target in enumerate(computed.targets) if samples[target.owner].among == among]
+        logits = network.head(computed.states[mine], among)
+        total = total + _loss_among(logits, [computed.targets[place] for place in mine], samples)
+    return total
+
+
+def _compute(network: Network, samples: Sequence[Sample]) -> _Computed:
     album: dict[bytes, Picture] = {}
     trees, ends = plant(read(network, [sample.context for sample in samples], album))
     wanted: list[list[_Target]] = [[] for _ in trees]
     for number, (sample, (row, end)) in enumerate(zip(samples, ends, strict=True)):
-        for branch in sample.branches:
+        for which, branch in enumerate(sample.branches):
             said = [*trees[row].say(end, branch.tokens), end]  # the last of which is at -1
-            wanted[row] += [_Target(said[place], token, branch.weight, number) for place, token in branch.targets]
+            wanted[row] += [_Target(said[at], token, branch.weight, number, which) for at, token in branch.targets]
     states, shown = [], features(album)
     for tree, found in zip(trees, wanted, strict=True):  # one at a time: padding costs what tokens cost
         forest = Forest(network, [tree], shown)
         forest.compute()
         states.append(forest.hidden([(0, target.place) for target in found]))
-    hidden, targets = torch.cat(states), list(chain.from_iterable(wanted))
-    total = hidden.new_zeros((), dtype=torch.float32)
-    for among in dict.fromkeys(sample.among for sample in samples):
-        mine = [place for place, target in enumerate(targets) if samples[target.owner].among == among]
-        total = total + _loss_among(network.head(hidden[mine], among), [targets[place] for place in mine], samples)
-    return total
+    return _Computed(tuple(chain.from_iterable(wanted)), torch.cat(states))
 
 
 def _loss_among(logits: Tensor, targets: Sequence[_Target], samples: Sequence[Sample]) -> Tensor:
     """The loss of targets that are of the same tokens."""
     among = samples[targets[0].owner].among
-    tokens = [among.index(target.token) if among else target.token for target in targets]
-    meant = torch.tensor(tokens, device=logits.device)
+    losses = _surprise(logits, targets, among)
     shares = torch.tensor([target.weight for target in targets], device=logits.device)
-    losses = functional.cross_entropy(logits, meant, reduction="none")
-    owners = [target.owner for target in targets]
-    return (losses * shares).sum() / shares.sum() + _ranking(logits, meant, owners, samples)
+    mean = (losses * shares).sum() / shares.sum() if shares.any() else logits.new_zeros(())
+    return mean + (_ranking(logits, targets, samples) if among else _preference(losses, targets, samples))
 
 
-def _ranking(logits: Tensor, targets: Tensor, owners: Sequence[int], samples: Sequence[Sample]) -> Tensor:
+def _surprise(logits: Tensor, targets: Sequence[_Target], among: tuple[int, ...]) -> Tensor:
+    """The negative log-likelihood of each target."""
+    tokens = [among.index(target.token) if among else target.token for target in targets]
+    return functional.cross_entropy(logits, torch.tensor(tokens, device=logits.device), reduction="none")
+
+
+def _ranking(logits: Tensor, targets: Sequence[_Target], samples: Sequence[Sample]) -> Tensor:
     """The mean ranking loss of the samples that have right and wrong branches; 0 where there are none."""
     lost = []
     for number, sample in enumerate(samples):
-        mine = [place for place, owner in enumerate(owners) if owner == number]
-        right = targets[mine] == 0
+        mine = [place for place, target in enumerate(targets) if target.owner == number]
+        right = torch.tensor([targets[place].token == sample.among[0] for place in mine], device=logits.device)
         if sample.ranking and right.any() and not right.all():
             margins = logits[mine, 0] - logits[mine, 1]
             lost.append(sample.ranking * (margins.logsumexp(0) - margins[right].logsumexp(0)))
     return torch.stack(lost).mean() if lost else logits.new_zeros(())
+
+
+def _preference(losses: Tensor, targets: Sequence[_Target], samples: Sequence[Sample]) -> Tensor:
+    """The mean preference loss of the samples that have a reference; 0 where there are none."""
+    lost = []
+    for number, sample in enumerate(samples):
+        if sample.reference:
+            mine = [place for place, target in enumerate(targets) if target.owner == number]
+            now = _likelihoods(-losses[mine], [targets[place] for place in mine])
+            gains = now - now.new_tensor(sample.reference)
+            lost.append(-functional.logsigmoid(sample.beta * (gains[0] - gains[1:])).mean())
+    return torch.stack(lost).mean() if lost else losses.new_zeros(())
+
+
+def _likelihoods(tokens: Tensor, targets: Sequence[_Target]) -> Tensor:
+    """The log-likelihood of each branch of a sample, from those of its tokens."""
+    branches = torch.tensor([target.branch for target in targets], device=tokens.device)
+    return tokens.new_zeros(int(branches.max()) + 1).index_add(0, branches, tokens)

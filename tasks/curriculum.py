@@ -1,7 +1,7 @@
 """What past rounds showed of each goal, and from it how many instances each gets.
 
 ``curriculum.json`` is part of the state:
-``{"round": 3, "goals": {"click-button": {"tried": 5, "solved": 4}}}``.
+``{"round": 3, "goals": {"click-button": {"tried": 5, "solved": 4, "progress": 0.25}}}``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -24,10 +24,24 @@ OPENS_FROM = Fraction(1, 2)  # share of a tier's instances solved from which the
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Goal instances tried and solved; evidence of earlier rounds counts half with each round that passes."""
+    """Goal instances tried and solved; evidence of earlier rounds counts half with each round that passes.
+
+    ``progress`` is how much higher the rate of the last round with attempts was than the rate known before it.
+    """
 
     tried: int = 0
     solved: int = 0
+    progress: float = 0.0
+
+    @property
+    def rate(self) -> Fraction:
+        """The success rate under a uniform prior (Laplace's rule): (solved + 1) / (tried + 2)."""
+        return Fraction(self.solved + 1, self.tried + 2)
+
+    def then(self, tried: int, solved: int) -> Tally:
+        """The tally after another round."""
+        progress = float(Tally(tried, solved).rate - self.rate) if tried and self.tried else self.progress / 2
+        return Tally(self.tried // 2 + tried, self.solved // 2 + solved, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +69,7 @@ class Curriculum:
 
     def write(self, path: Path) -> None:
         """Write ``curriculum.json``."""
-        goals = {goal: {"tried": tally.tried, "solved": tally.solved} for goal, tally in self.goals.items()}
-        write_json(path, {"round": self.round, "goals": goals})
+        write_json(path, {"round": self.round, "goals": {goal: asdict(tally) for goal, tally in self.goals.items()}})
 
     def next(self, results: Iterable[tuple[str, bool]]) -> Curriculum:
         """The curriculum after a round.
@@ -70,17 +83,17 @@ class Curriculum:
             tried[goal] += 1
             solved[goal] += success
         known = dict.fromkeys([*self.goals, *tried])
-        old = {goal: self.goals.get(goal, Tally()) for goal in known}
-        goals = {g: Tally(old[g].tried // 2 + tried[g], old[g].solved // 2 + solved[g]) for g in known}
+        goals = {goal: self.goals.get(goal, Tally()).then(tried[goal], solved[goal]) for goal in known}
         return Curriculum(self.round + 1, goals)
 
-    def apportion(self, goals: Mapping[str, Goal], total: int) -> dict[str, int]:
+    def apportion(self, goals: Mapping[str, Goal], total: int, opening: int) -> dict[str, int]:
         """How many of ``total`` instances each goal gets: one each, the rest to open tiers by :meth:`weight`.
 
         Exact shares are rounded by largest remainder (Hamilton), ties in the order of the goals, so the same
-        evidence always gives the same counts. ``total`` is at least the number of goals.
+        evidence always gives the same counts. ``total`` is at least the number of goals; ``opening`` is that of
+        :meth:`open_tiers`.
         """
-        tiers = self.open_tiers(goals.values())
+        tiers = self.open_tiers(goals.values(), opening)
         weights = {goal.id: self.weight(goal.id) for goal in goals.values() if goal.tier in tiers}
         spare = total - len(goals)
         shares = {goal: spare * weight / sum(weights.values()) for goal, weight in weights.items()}
@@ -91,20 +104,24 @@ class Curriculum:
         return {goal: 1 + extra.get(goal, 0) for goal in goals}
 
     def weight(self, goal: str) -> Fraction:
-        """The goal's failure rate under a uniform prior (Laplace's rule): (failed + 1) / (tried + 2)."""
-        tally = self.goals.get(goal, Tally())
-        return Fraction(tally.tried - tally.solved + 1, tally.tried + 2)
+        """The goal's failure rate, and how much its rate has changed of late, up or down.
 
-    def open_tiers(self, goals: Iterable[Goal]) -> set[int]:
+        Absolute learning progress (Portelas et al. 2019) keeps what is being learnt, or forgotten, ahead of what
+        stays out of reach.
+        """
+        tally = self.goals.get(goal, Tally())
+        return 1 - tally.rate + abs(Fraction(tally.progress))
+
+    def open_tiers(self, goals: Iterable[Goal], opening: int) -> set[int]:
         """The tiers whose goals get more than one instance.
 
-        The lowest is always open; another one when the tier below it is solved from :data:`OPENS_FROM` on,
-        or was never tried (a first round knows nothing, so all are open).
+        The ``opening`` lowest are always open; another one when the tier below it is solved from
+        :data:`OPENS_FROM` on.
         """
         tallies: dict[int, Tally] = {}
         for goal in goals:
             pooled, own = tallies.get(goal.tier, Tally()), self.goals.get(goal.id, Tally())
             tallies[goal.tier] = Tally(pooled.tried + own.tried, pooled.solved + own.solved)
         tiers = sorted(tallies)
-        ready = {tier for tier, tally in tallies.items() if tally.solved >= OPENS_FROM * tally.tried}
-        return {*tiers[:1], *(tier for below, tier in pairwise(tiers) if below in ready)}
+        ready = {tier for tier, tally in tallies.items() if tally.tried and tally.solved >= OPENS_FROM * tally.tried}
+        return {*tiers[:opening], *(tier for below, tier in pairwise(tiers) if below in ready)}

@@ -1,10 +1,9 @@
 """Stage ``decide``: agent and reward model, each promoted by a paired test; the next state.
 
 Both are judged on the same cases, champion against challenger, so that how hard a case is cancels out. The agents'
-test is sequential, over the looks that evaluate took at them. A reward
-model must also not judge steps or outcomes worse, right and wrong ones counted alike, and the monitors must not
-raise an alarm. The
-reward model's judgements of one trajectory are related, and the test counts each as a case of its own: its
+test is sequential, over the looks that evaluate took at them. The monitors must not raise an alarm, and nothing else
+may speak against a reward model (:mod:`tasks.objections`).
+The reward model's judgements of one trajectory are related, and the test counts each as a case of its own: its
 p-value is somewhat too small where judgements of the same trajectory agree.
 """
 
@@ -19,11 +18,12 @@ from tasks.acceptance import rejection
 from tasks.curriculum import Curriculum
 from tasks.errors import RecordError
 from tasks.files import ROUND, STATE, copy, read_json, write_json, write_whole
-from tasks.metrics import MODELS, Judgement, Verdict, correct, pairs_by_look, success
+from tasks.metrics import Judgement, Verdict, correct, pairs_by_look, success
 from tasks.monitors import raised, watch
+from tasks.objections import objections
 from tasks.params import Params
 from tasks.records import Trajectory, read_trajectories
-from tasks.statistics import balanced_accuracy, sequential_test
+from tasks.statistics import sequential_test
 
 
 def run(params: Params) -> None:
@@ -33,11 +33,14 @@ def run(params: Params) -> None:
         RecordError: when the corpus already has this round, or a record cannot be read.
     """
     evaluation = ROUND / "evaluation"
-    episodes, judgements = (read_json(evaluation / name) for name in ("episodes.json", "judgements.json"))
+    episodes, judgements, attacks = (
+        read_json(evaluation / f"{name}.json") for name in ("episodes", "judgements", "attacks")
+    )
     history = _history()
     explored, verdicts = read_trajectories(ROUND / "scored"), read_json(evaluation / "explored.json")
     monitors = watch(explored, verdicts, judgements, params.filter.accept, history)
     alarms = raised(monitors, params.decide.limits)
+    alarms["reward"] += objections(judgements, attacks, params.decide.alpha)
     decision = decide(episodes, judgements, params.decide.alpha, params.evaluate.looks, alarms)
     found = Curriculum.read(STATE / "curriculum.json")
     curriculum = found.next(solved(read_trajectories(ROUND / "scored"), params.filter.accept))
@@ -66,23 +69,8 @@ def decide(
     rewards = [[(correct(judgement, "champion"), correct(judgement, "challenger")) for judgement in judgements]]
     return {
         "agent": _promote(agents, looks, alpha, "held-out goal instances solved", alarms["agent"]),
-        "reward": _promote(rewards, 1, alpha, "judgements right", [*fallen(judgements), *alarms["reward"]]),
+        "reward": _promote(rewards, 1, alpha, "judgements right", alarms["reward"]),
     }
-
-
-def fallen(judgements: Sequence[Judgement]) -> list[str]:
-    """The queries, steps or outcomes, that the challenger judges worse: in words, with both balanced accuracies.
-
-    More right judgements alone can be had by saying what is said most often.
-    """
-    worse = []
-    for query in ("step", "outcome"):
-        asked = [judgement for judgement in judgements if judgement["query"] == query]
-        labels = [judgement["label"] for judgement in asked]
-        before, after = (balanced_accuracy(labels, [correct(item, model) for item in asked]) for model in MODELS)
-        if before is not None and after is not None and after < before:
-            worse.append(f"the balanced accuracy of {query}s falls from {before:.3f} to {after:.3f}")
-    return worse
 
 
 def solved(trajectories: Iterable[Trajectory], accept: float) -> list[tuple[str, bool]]:

@@ -13,13 +13,18 @@ from tasks.files import SEED, write_whole
 from tasks.filter import agent_rows
 from tasks.params import Demonstrate, Params
 from tasks.progress import Progress
+from tasks.propose import easy_enough
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, write_rows, write_trajectories
 from tasks.reward_data import reward_rows
 
 
 def run(params: Params) -> None:
-    """Demonstrate each goal that has an oracle. Writes ``data/seed/demonstrations``: trajectories and rows."""
-    goals = [goal for goal in load_goals(Path(params.goals)).values() if goal.page in pages()]
+    """Demonstrate each goal that is easy enough and has an oracle.
+
+    Writes ``data/seed/demonstrations``: trajectories and rows.
+    """
+    easy = easy_enough(load_goals(Path(params.goals)), params.demonstrate.hardest_tier)
+    goals = [goal for goal in easy.values() if goal.page in pages()]
     progress = Progress("demonstrate", len(goals))
     trajectories: list[Trajectory] = []
     for world_path in sorted({goal.world for goal in goals}):
@@ -67,7 +72,7 @@ def demonstrate(world: World, instance: Instance) -> Episode:
 def _store(folder: Path, trajectories: list[Trajectory], params: Params) -> None:
     folder.mkdir()
     write_trajectories(folder, trajectories)
-    write_rows(folder / "agent_rows.parquet", AgentRow, agent_rows(trajectories, "demonstration"))
+    write_rows(folder / "agent_rows.parquet", AgentRow, agent_rows(trajectories, 0.0))
     negatives, without = params.filter.max_negatives, params.filter.without
     rows = reward_rows(trajectories, accept=0.0, max_negatives=negatives, seed=params.seed, without=without)
     write_rows(folder / "reward_rows.parquet", RewardRow, rows)

@@ -20,6 +20,7 @@ from environments.types import COMPLETE, Action, Episode, Goal, Instance, Kind
 from models.engine import Source
 from models.prompts import Context, context_at
 from models.roles import Agent, RewardModel
+from tasks import attack
 from tasks.curriculum import Curriculum
 from tasks.demonstrate import demonstrate
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
@@ -58,7 +59,8 @@ def run(params: Params) -> None:
     with engines("evaluate", params, adapters) as source:
         crew = Crew(make_player, (number, source), params.numerics.threads)
         episodes, verdicts = play(crew, list(goals.values()), first, params, kept)
-        questions = ask(episodes, list(goals.values()), first, params)
+        demonstrations = held_out(list(goals.values()), first, params)
+        questions = [*ask(episodes, demonstrations, params), *attacks(demonstrations)]
         crew = Crew(make_judge, (source,), params.numerics.threads)
         chunks = [(f"judged-{at // 32}.json", questions[at : at + 32]) for at in range(0, len(questions), 32)]
         judged = list(spread("evaluate reward models", crew, chunks, kept, JSON))
@@ -130,33 +132,48 @@ def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, 
     return judge
 
 
-def ask(episodes: Sequence[Trajectory], goals: Sequence[Goal], first_seed: int, params: Params) -> list[Question]:
-    """The questions put to both reward models, those of one context side by side."""
-    questions = _pairs(goals, first_seed, params)
-    for trajectory in episodes:
-        if trajectory.id.endswith("/challenger") and trajectory.episode.last.screenshot:
-            questions += _live(trajectory)
-    return questions
-
-
-def _pairs(goals: Sequence[Goal], first_seed: int, params: Params) -> list[Question]:
-    """Held-out pairs: rows of oracle episodes on held-out instances, made by the generators of training rows."""
-    demonstrations: dict[str, Trajectory] = {}
+def held_out(goals: Sequence[Goal], first_seed: int, params: Params) -> list[Trajectory]:
+    """Oracle episodes on held-out instances, those that the world says are right."""
+    demonstrations = []
     for goal in goals:
         with closing(open_world(goal.world)) as world:
             for n in range(params.evaluate.pairs_per_goal if goal.page in pages() else 0):
                 episode = demonstrate(world, Instance(goal, first_seed + SEEDS_A_ROUND // 2 + n))
                 if world.verdict():
                     name = f"held-out/{episode.instance.name}/0"
-                    demonstrations[name] = Trajectory(name, 0, Origin.DEMONSTRATION, episode)
-    negatives = params.filter.max_negatives
-    rows = reward_rows(list(demonstrations.values()), accept=0.0, max_negatives=negatives, seed=params.seed)
-    questions = []
-    for row in sorted(rows, key=lambda row: (row.trajectory, row.step, row.instruction)):
-        episode = demonstrations[row.trajectory].episode
-        action = Action.parse(row.action)
-        questions.append(_question(row.id, episode, row.step, action, row.label, "pairs", row.instruction))
+                    demonstrations.append(Trajectory(name, 0, Origin.DEMONSTRATION, episode))
+    return demonstrations
+
+
+def ask(episodes: Sequence[Trajectory], demonstrations: Sequence[Trajectory], params: Params) -> list[Question]:
+    """The questions put to both reward models, those of one context side by side."""
+    questions = _pairs(demonstrations, params)
+    for trajectory in episodes:
+        if trajectory.id.endswith("/challenger") and trajectory.episode.last.screenshot:
+            questions += _live(trajectory)
     return questions
+
+
+def attacks(demonstrations: Sequence[Trajectory]) -> list[Question]:
+    """At each step of the demonstrations the right action, and every one that rules know to be wrong."""
+    return [
+        _question(f"{one.id}#{step}", one.episode, step, action, place == 0, "attack")
+        for one in demonstrations
+        for step in range(len(one.episode.acts) + 1)
+        for place, action in enumerate(attack.options(one, step))
+    ]
+
+
+def _pairs(demonstrations: Sequence[Trajectory], params: Params) -> list[Question]:
+    """Held-out pairs: rows of the demonstrations, made by the generators of training rows."""
+    known = {one.id: one.episode for one in demonstrations}
+    rows = reward_rows(demonstrations, accept=0.0, max_negatives=params.filter.max_negatives, seed=params.seed)
+    return [
+        _question(
+            row.id, known[row.trajectory], row.step, Action.parse(row.action), row.label, "pairs", row.instruction
+        )
+        for row in sorted(rows, key=lambda row: (row.trajectory, row.step, row.instruction))
+    ]
 
 
 def _live(trajectory: Trajectory) -> list[Question]:
@@ -210,13 +227,17 @@ def _write(
     judged: Sequence[Judgement],
     explored: Mapping[str, bool],
 ) -> None:
+    judgements = [one for one in judged if one["source"] != "attack"]
+    assaults = [one for one in judged if one["source"] == "attack"]
+
     def store(folder: Path) -> None:
         folder.mkdir()
         write_trajectories(folder, episodes)
         write_json(folder / "episodes.json", verdicts)
-        write_json(folder / "judgements.json", list(judged))
+        write_json(folder / "judgements.json", judgements)
+        write_json(folder / "attacks.json", assaults)
         write_json(folder / "explored.json", explored)
 
     write_whole(ROUND / "evaluation", store)
-    write_plots(ROUND / "plots", verdicts, judged)
-    write_json(ROUND / "metrics.json", summarise(verdicts, judged))
+    write_plots(ROUND / "plots", verdicts, judgements)
+    write_json(ROUND / "metrics.json", summarise(verdicts, judgements, assaults))

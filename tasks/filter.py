@@ -12,10 +12,15 @@ from tasks.acceptance import Rejection, judge
 from tasks.errors import GateError
 from tasks.files import ROUND, write_json, write_whole
 from tasks.params import Params
-from tasks.records import AgentRow, RewardRow, Trajectory, read_trajectories, write_rows, write_trajectories
+from tasks.records import AgentRow, Origin, RewardRow, Trajectory, read_trajectories, write_rows, write_trajectories
 from tasks.reward_data import reward_rows
 from tasks.reward_data.draft import Situation, situation
 
+_SOURCES = {
+    Origin.DEMONSTRATION: "demonstration",
+    Origin.SEARCH: "accepted",
+    Origin.CONTINUATION: "corrected",  # a failed path that was continued to success
+}
 _UNFINISHED = (Rejection.CRASHED, Rejection.INVALID, Rejection.PRUNED)
 
 
@@ -33,7 +38,7 @@ def run(params: Params) -> None:
     trajectories = list(read_trajectories(ROUND / "scored"))
     verdicts = judge(trajectories, chosen.accept, chosen.max_per_goal)
     accepted = [trajectory for trajectory in trajectories if verdicts[trajectory.id] is None]
-    for_agent = agent_rows(accepted, "accepted")
+    for_agent = agent_rows(accepted, chosen.min_step)
     for_reward = reward_rows(
         trajectories,
         accept=chosen.accept,
@@ -55,10 +60,11 @@ def run(params: Params) -> None:
     write_whole(ROUND / "rows", write)
 
 
-def agent_rows(trajectories: Iterable[Trajectory], source: str) -> list[AgentRow]:
-    """Every step of the trajectories as things to imitate, and `complete` on the last screen where it was said.
+def agent_rows(trajectories: Iterable[Trajectory], min_step: float) -> list[AgentRow]:
+    """The steps of the trajectories as things to imitate, and `complete` on the last screen where it was said.
 
-    A world that closed by itself leaves nobody to say it. A second row with the same prompt and action is left out.
+    A world that closed by itself leaves nobody to say it. A second row with the same prompt and action is left out,
+    and so is a step that was scored under ``min_step``: a slip that the path recovered from.
     """
     rows = []
     seen: set[tuple[Situation, Action]] = set()
@@ -67,15 +73,16 @@ def agent_rows(trajectories: Iterable[Trajectory], source: str) -> list[AgentRow
         actions = [step.action for step in episode.acts]
         if episode.end is End.COMPLETED:
             actions.append(COMPLETE)
+        slips = {step for step, one in enumerate(episode.acts) if one.score is not None and one.score < min_step}
         for step, action in enumerate(actions):
             key = situation(trajectory, step, episode.instruction), action
-            if key not in seen:
+            if key not in seen and step not in slips:
                 seen.add(key)
-                rows.append(_agent_row(trajectory, step, action, source))
+                rows.append(_agent_row(trajectory, step, action))
     return rows
 
 
-def _agent_row(trajectory: Trajectory, step: int, action: Action, source: str) -> AgentRow:
+def _agent_row(trajectory: Trajectory, step: int, action: Action) -> AgentRow:
     instance = trajectory.episode.instance
     return AgentRow(
         id=f"{trajectory.id}#{step}",
@@ -85,7 +92,7 @@ def _agent_row(trajectory: Trajectory, step: int, action: Action, source: str) -
         seed=instance.seed,
         round=trajectory.round,
         action=str(action),
-        source=source,
+        source=_SOURCES[trajectory.origin],
         agent=trajectory.agent,
         reward=trajectory.reward,
     )

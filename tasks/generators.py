@@ -20,3 +20,4 @@ class Generator(StrEnum):
     CROSS_GOAL = "cross_goal"  # - `complete` there, for another instruction
     PAST_END = "past_end"  # - any further action there
     CONTINUATION = "continuation"  # +/- an action of a failed path, by what became of its continuations
+    ATTACK = "attack"  # +/- a step of a demonstration at which the reward model liked a wrong action (tasks/attack.py)

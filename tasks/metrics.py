@@ -45,24 +45,44 @@ class Verdict(TypedDict):
 class Judgement(TypedDict):
     """A line of ``judgements.json``: a labelled step or outcome, and each reward model's score of it, 0..1.
 
-    ``source`` is ``pairs`` (held-out pairs) or ``live`` (this round's agent); ``kind`` the action's.
+    ``source`` is ``pairs`` (held-out pairs) or ``live`` (this round's agent); ``kind`` the action's. A line of
+    ``attacks.json`` is one too, of ``attack``: lines with the same id are of the same step, one of them right.
     """
 
     id: str
     query: Literal["step", "outcome"]
-    source: Literal["pairs", "live"]
+    source: Literal["pairs", "live", "attack"]
     kind: str
     label: bool
     champion: float
     challenger: float
 
 
-def summarise(episodes: Sequence[Verdict], judgements: Sequence[Judgement]) -> dict[str, Any]:
-    """The content of ``metrics.json``: nested dictionaries of numbers, None where a figure is not defined."""
+def summarise(
+    episodes: Sequence[Verdict], judgements: Sequence[Judgement], attacks: Sequence[Judgement]
+) -> dict[str, Any]:
+    """The content of ``metrics.json``: nested dictionaries of numbers, None where a figure is not defined.
+
+    A step is ``beaten`` when a wrong action is scored as high as the right one.
+    """
     return {
         "agent": {model: _agent(episodes, model) for model in MODELS},
-        "reward": {model: _reward(judgements, model) for model in MODELS},
+        "reward": {
+            model: {**_reward(judgements, model), "beaten": success([pair[place] for pair in beaten(attacks)])}
+            for place, model in enumerate(MODELS)
+        },
     }
+
+
+def beaten(attacks: Sequence[Judgement]) -> list[tuple[bool, bool]]:
+    """Of each attacked step, whether (champion, challenger) score a wrong action as high as the right one."""
+    steps = _group(attacks, lambda judgement: judgement["id"])
+    return [(_beats(step, "champion"), _beats(step, "challenger")) for step in steps.values()]
+
+
+def _beats(step: Sequence[Judgement], model: Model) -> bool:
+    right = max((one[model] for one in step if one["label"]), default=0.0)
+    return any(one[model] >= right for one in step if not one["label"])
 
 
 def success(outcomes: Sequence[bool]) -> dict[str, Any]:

@@ -30,6 +30,8 @@ def watch(
 ) -> dict[str, Any]:
     """The content of ``monitors.json``: of exploration, and of each reward model on this round's live outcomes.
 
+    ``distance`` is how far the challenger's scores are from the champion's, on average over all judgements.
+
     Args:
         verdicts: the world's on explored paths, by the trajectory's id.
         accept: the outcome reward from which an explored path counts as solved.
@@ -37,8 +39,9 @@ def watch(
     """
     live = [item for item in judgements if item["query"] == "outcome" and item["source"] == "live"]
     labels = [item["label"] for item in live]
-    judges: dict[str, Figures] = {model: judging(labels, [item[model] for item in live], history) for model in MODELS}
-    return {"explored": exploration(explored, verdicts, accept), **judges}
+    champion, challenger = (judging(labels, [item[model] for item in live], history) for model in MODELS)
+    challenger["distance"] = _mean([abs(item["challenger"] - item["champion"]) for item in judgements])
+    return {"explored": exploration(explored, verdicts, accept), "champion": champion, "challenger": challenger}
 
 
 def exploration(explored: Iterable[Trajectory], verdicts: Mapping[str, bool], accept: float) -> dict[str, float | None]:
@@ -133,7 +136,11 @@ def raised(monitors: Mapping[str, Figures], limits: Limits) -> dict[str, list[st
 def _beyond(whose: str, figures: Figures, limits: Limits) -> list[str]:
     """The figures beyond their limits; one that is not defined is not."""
     lowest = {"pass_k": limits.pass_k, "diversity": limits.diversity, "separation_high": limits.separation}
-    highest = {"accepted_wrong_low": limits.accepted_wrong, "wrong_slope": limits.wrong_slope}
+    highest = {
+        "accepted_wrong_low": limits.accepted_wrong,
+        "wrong_slope": limits.wrong_slope,
+        "distance": limits.distance,
+    }
     found = []
     for name, value in figures.items():
         low, high = lowest.get(name), highest.get(name)

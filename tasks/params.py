@@ -70,16 +70,24 @@ class Tune(Section):
 
 
 class Demonstrate(Section):
-    """``per_goal`` successful oracle episodes, from at most ``max_tries`` seeds."""
+    """``per_goal`` successful oracle episodes, from at most ``max_tries`` seeds, of goals up to ``hardest_tier``."""
 
     per_goal: int = Field(ge=1)
     max_tries: int = Field(ge=1)
+    hardest_tier: int | None = Field(ge=1)
 
     @model_validator(mode="after")
     def _enough_tries(self) -> Demonstrate:
         if self.max_tries < self.per_goal:
             raise ValueError(f"max_tries {self.max_tries} must be at least per_goal {self.per_goal}")
         return self
+
+
+class Attack(Section):
+    """``steps`` of the demonstrations are attacked, and ``per_step`` of what is liked there is learnt as wrong."""
+
+    steps: int = Field(ge=1)
+    per_step: int = Field(ge=1)
 
 
 class Train(Section):
@@ -96,6 +104,15 @@ class Retrain(Train):
     replay: float = Field(ge=0, lt=1)
 
 
+class RetrainAgent(Retrain):
+    """``preference``: beta of preferring right candidates to wrong ones, beside imitation; null is imitation alone.
+
+    Direct preference optimisation (Rafailov et al. 2023), on the steps of which reward rows know both.
+    """
+
+    preference: float | None = Field(gt=0, le=10)
+
+
 class RetrainReward(Retrain):
     """``frozen``: the champion stays as it is, and the agent alone learns (UI-Genie's table 4, without iteration)."""
 
@@ -109,9 +126,14 @@ class Reward(Section):
 
 
 class Propose(Section):
-    """``per_goal``: goal instances of a round, as a mean over the goals."""
+    """``per_goal``: goal instances of a round, as a mean over the goals; null as ``hardest_tier`` is all tiers.
+
+    ``opening``: tiers whose goals get more than one instance from the first round on (:mod:`tasks.curriculum`).
+    """
 
     per_goal: int = Field(ge=1)
+    opening: int = Field(ge=1)
+    hardest_tier: int | None = Field(ge=1)
 
 
 class Explore(Section):
@@ -140,9 +162,13 @@ class Score(Section):
 
 
 class Filter(Section):
-    """Which trajectories and rows are kept; ``without`` names generators of reward rows that are switched off."""
+    """Which trajectories and rows are kept; ``without`` names generators of reward rows that are switched off.
+
+    Of an accepted trajectory the agent learns the steps with a reward of at least ``min_step``.
+    """
 
     accept: float = Field(ge=0, le=1)
+    min_step: float = Field(ge=0, le=1)
     max_per_goal: int = Field(ge=1)
     max_negatives: int = Field(ge=1)
     without: list[Annotated[Generator, Field(strict=False)]]
@@ -177,7 +203,7 @@ class Evaluate(Section):
 class Limits(Section):
     """Alarms (:mod:`tasks.monitors`): a figure beyond its limit stops a promotion; null is no limit.
 
-    ``pass_k``, ``diversity`` and ``separation`` must not be lower, ``accepted_wrong`` and ``wrong_slope`` not higher.
+    ``pass_k``, ``diversity`` and ``separation`` must not be lower, the others not higher.
     Of ``separation`` and ``accepted_wrong`` it is the whole of the 95 % interval that must not be.
     """
 
@@ -186,6 +212,7 @@ class Limits(Section):
     separation: float | None = Field(ge=-1, le=1)
     accepted_wrong: float | None = Field(ge=0, le=1)
     wrong_slope: float | None = Field(ge=-1, le=1)
+    distance: float | None = Field(ge=0, le=1)
 
 
 class Decide(Section):
@@ -213,8 +240,9 @@ class Params(Section):
     explore: Explore
     score: Score
     filter: Filter
+    attack: Attack
     train_reward: RetrainReward
-    train_agent: Retrain
+    train_agent: RetrainAgent
     validation: Validate = Field(alias="validate")
     evaluate: Evaluate
     decide: Decide

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from environments.registry import load_goals
+from environments.types import Goal
 from tasks.curriculum import Curriculum
 from tasks.errors import ParamsError
 from tasks.files import ROUND, STATE, write_json
@@ -20,12 +21,27 @@ def run(params: Params) -> None:
     Raises:
         ParamsError: when the round would need seeds that it must not use.
     """
-    goals = load_goals(Path(params.goals))
+    goals = easy_enough(load_goals(Path(params.goals)), params.propose.hardest_tier)
     curriculum = Curriculum.read(STATE / "curriculum.json")
-    counts = curriculum.apportion(goals, params.propose.per_goal * len(goals))
+    counts = curriculum.apportion(goals, params.propose.per_goal * len(goals), params.propose.opening)
     seeds = fresh_seeds(curriculum.round, sum(counts.values()), params)
     instances = [{"goal": goal, "seed": seed} for goal, seed in zip(_repeat(counts), seeds, strict=True)]
     write_json(ROUND / "instances.json", {"round": curriculum.round, "instances": instances})
+
+
+def easy_enough(goals: Mapping[str, Goal], hardest: int | None) -> dict[str, Goal]:
+    """The goals of tier ``hardest`` and below, all of them if it is None.
+
+    Raises:
+        ParamsError: when there are none.
+    """
+    kept = {name: goal for name, goal in goals.items() if hardest is None or goal.tier <= hardest}
+    if not kept:
+        lowest = min(goal.tier for goal in goals.values())
+        raise ParamsError(
+            f"hardest_tier = {hardest}: the lowest tier of the goals is {lowest}; raise it in params.yaml"
+        )
+    return kept
 
 
 def fresh_seeds(number: int, count: int, params: Params) -> range:

@@ -34,6 +34,7 @@ STAGES = {
     "score": "tasks.score:run",
     "filter": "tasks.filter:run",
     "validate": "tasks.validate:run",
+    "attack": "tasks.attack:run",
     "train_reward": "tasks.train:train_reward",
     "train_agent": "tasks.train:train_agent",
     "evaluate": "tasks.evaluate:run",

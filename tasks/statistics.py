@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
+from statistics import NormalDist, fmean, variance
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,14 @@ def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, flo
     half = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / shrink
     # At the ends the bound is exactly 0 or 1; rounding would leave it a hair off.
     return (0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """The 95 % interval of a mean by the normal approximation; None of fewer than two values."""
+    if len(values) < 2:
+        return None
+    half = NormalDist().inv_cdf(0.975) * math.sqrt(variance(values) / len(values))
+    return fmean(values) - half, fmean(values) + half
 
 
 def paired_test(champion: Sequence[bool], challenger: Sequence[bool]) -> PairedTest:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from environments.types import COMPLETE
 from models.network import Network, load_base
-from models.packing import Sample, imitation, judgement
+from models.packing import Sample, imitation, judgement, preference, referred
 from models.prompts import Context, context_at
 from models.training import Schedule, train
 from models.tuning import Tuning, method_of, save_tuned, tunable, with_tuned
+from tasks.attack import KNOWN
 from tasks.base import location
 from tasks.errors import ParamsError
 from tasks.files import ROUND, SEED, STATE, copy, write_json, write_whole
@@ -53,7 +54,9 @@ def warm_reward(params: Params) -> None:
 
 def train_agent(params: Params) -> None:
     """The challenger agent: the champion, trained on. Writes ``data/round/agent``."""
-    samples = _with_replay(agent_samples, params.train_agent, params.seed)
+    beta = params.train_agent.preference
+    samples_of = agent_samples if beta is None else partial(_imitated_and_preferred, beta=beta)
+    samples = _with_replay(samples_of, params.train_agent, params.seed)
     _run(_Job("train_agent", params.train_agent, STATE / "agent", samples, ROUND / "agent"), params)
 
 
@@ -63,7 +66,12 @@ def train_reward(params: Params) -> None:
         write_whole(ROUND / "reward", partial(copy, STATE / "reward"))
         return
     samples_of = partial(reward_samples, ranking=params.reward.ranking)
-    samples = _with_replay(samples_of, params.train_reward, params.seed)
+    replayed = _with_replay(samples_of, params.train_reward, params.seed)
+
+    def samples(network: Network) -> list[Sample]:
+        attacks = ROUND / "attacks" / "reward_rows.parquet"
+        return [*replayed(network), *reward_samples(KNOWN, network, params.reward.ranking, attacks)]
+
     _run(_Job("train_reward", params.train_reward, STATE / "reward", samples, ROUND / "reward"), params)
 
 
@@ -74,22 +82,45 @@ def agent_samples(dataset: Path, network: Network) -> list[Sample]:
     return [imitation(network, _context(known[row.trajectory], row.step), row.action) for row in rows]
 
 
-def reward_samples(dataset: Path, network: Network, ranking: float) -> list[Sample]:
-    """One sample for each context that reward rows of a dataset judge: all its candidates on one prefix.
+def preference_samples(dataset: Path, network: Network, beta: float) -> list[Sample]:
+    """One sample for each context of which reward rows of a dataset know both a right action and wrong ones."""
+    samples = []
+    for context, rows in _judged(dataset, dataset / "reward_rows.parquet"):
+        right, wrong = ([row.action for row in rows if row.label is label] for label in (True, False))
+        if right and wrong:
+            samples.append(preference(network, context, right[0], wrong, beta))
+    return samples
+
+
+def _imitated_and_preferred(dataset: Path, network: Network, beta: float) -> list[Sample]:
+    return [*agent_samples(dataset, network), *preference_samples(dataset, network, beta)]
+
+
+def reward_samples(dataset: Path, network: Network, ranking: float, at: Path | None = None) -> list[Sample]:
+    """One sample for each context that reward rows judge, the dataset's own or those of a file ``at`` another place.
+
+    All its candidates are on one prefix.
 
     ``ranking`` is the weight of ranking them. Right and wrong weigh the same, among outcomes and among steps, so that a
     score of 0.5 is where the evidence tips and not how many of either the generators happened to make.
     """
-    known = {trajectory.id: trajectory for trajectory in read_trajectories(dataset)}
-    rows = read_rows(dataset / "reward_rows.parquet", RewardRow)
-    counts = Counter(_class(row) for row in rows)
-    grouped: dict[tuple[str, int, str], list[tuple[str, bool, float]]] = {}
-    for row in rows:
-        labelled = (row.action, row.label, len(rows) / counts[_class(row)])
-        grouped.setdefault((row.trajectory, row.step, row.instruction), []).append(labelled)
+    judged = _judged(dataset, at or dataset / "reward_rows.parquet")
+    counts = Counter(_class(row) for _, rows in judged for row in rows)
     return [
-        judgement(network, _context(known[trajectory], step, instruction), labelled, ranking)
-        for (trajectory, step, instruction), labelled in grouped.items()
+        judgement(network, context, [(r.action, r.label, counts.total() / counts[_class(r)]) for r in rows], ranking)
+        for context, rows in judged
+    ]
+
+
+def _judged(dataset: Path, at: Path) -> list[tuple[Context, list[RewardRow]]]:
+    """The contexts that reward rows judge, trajectories of the dataset all, and the rows of each."""
+    known = {trajectory.id: trajectory for trajectory in read_trajectories(dataset)}
+    grouped: dict[tuple[str, int, str], list[RewardRow]] = {}
+    for row in read_rows(at, RewardRow):
+        grouped.setdefault((row.trajectory, row.step, row.instruction), []).append(row)
+    return [
+        (_context(known[trajectory], step, instruction), rows)
+        for (trajectory, step, instruction), rows in grouped.items()
     ]
 
 
@@ -143,7 +174,7 @@ def _begin(job: _Job, params: Params) -> Network:
 
 def _run(job: _Job, params: Params) -> None:
     network = _begin(job, params)
-    samples = job.samples(network)
+    samples = referred(network, job.samples(network))
     schedule = Schedule(job.settings.updates, job.settings.batch_rows, job.settings.learning_rate, params.seed)
     progress = Progress(job.stage, schedule.updates)
 

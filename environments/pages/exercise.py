@@ -35,6 +35,7 @@ _DROP = ("choose {names} from the menu", "set the menu to {names}", "open the me
 _FOLLOW = ("follow {name}", 'go where "{name}" leads', "take the link {name}", 'visit "{name}"')
 _TURN = ("turn to {name}", 'bring up "{name}"', "go to the tab {name}", 'show the page "{name}"')
 _PRESS = ("press {name}", 'hit "{name}"', 'push the button "{name}"', "press the one that says {name}")
+_REACH = ("go to {field}", 'put the cursor into "{field}"', "press into {field}", "get ready to write at {field}")
 _SEND = ('then press "{name}"', "and press {name}", 'and confirm with "{name}"', "then {name}")
 
 
@@ -134,6 +135,13 @@ def _turn(job: _Job) -> None:
     _one_of(job, tabs, _TURN)
 
 
+def _reach(job: _Job) -> None:
+    """One of several text fields is pressed, and nothing typed."""
+    blocks = [text_field(job.draft, filled=0) for _ in range(job.draft.chooser.randint(1, 3))]
+    chosen = job.draft.chooser.choice(job.draft.things[-len(blocks) :])
+    job.add("".join(blocks), _REACH, [Move(mark=chosen.mark)], field=chosen.group)
+
+
 def _one_of(job: _Job, make: Block, wordings: Sequence[str]) -> None:
     """A block, one of whose things is pressed."""
     before = len(job.draft.things)
@@ -148,7 +156,7 @@ def _row_of_buttons(draft: Draft, fewest: int, most: int) -> str:
 
 _JOBS = (
     (_write, _send), (_write, _send), (_write, _write, _send), (_write, _write, _send), (_tick, _send), (_tick, _send),
-    (_pick, _send), (_drop, _send), (_write, _tick, _send), (_press,), (_follow,), (_turn,),
+    (_pick, _send), (_drop, _send), (_write, _tick, _send), (_press,), (_press,), (_follow,), (_turn,), (_reach,),
 )  # fmt: skip
 
 

@@ -43,13 +43,18 @@ def executed(trajectory: Trajectory, max_negatives: int) -> Iterator[Draft]:
     """What a solved path did at each step is right, near misses of it are wrong."""
     for index, step in enumerate(trajectory.episode.acts):
         yield Draft(trajectory, index, step.action, Generator.EXECUTED, True, unsure(step.score))
-        later = _later_clicks(trajectory, index)
-        misses: dict[Action, Generator] = {}
-        for generator, action in _near_misses(trajectory, index):
-            if action.target not in later:
-                misses.setdefault(action, generator)
-        for rank, (action, generator) in enumerate(islice(misses.items(), max_negatives)):
+        for rank, (action, generator) in enumerate(islice(wrong_actions(trajectory, index).items(), max_negatives)):
             yield Draft(trajectory, index, action, generator, False, MADE_UP + rank)
+
+
+def wrong_actions(trajectory: Trajectory, index: int) -> dict[Action, Generator]:
+    """Actions that are wrong at a step of a solved path, and what makes each: the most tempting first."""
+    later = _later_clicks(trajectory, index)
+    misses: dict[Action, Generator] = {}
+    for generator, action in _near_misses(trajectory, index):
+        if action.target not in later:
+            misses.setdefault(action, generator)
+    return misses
 
 
 def proposed(trajectory: Trajectory) -> Iterator[Draft]:

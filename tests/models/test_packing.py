@@ -10,7 +10,7 @@ from tiny import contexts, journey, pictures_seen
 
 from models.inference import TorchEngine
 from models.network import Network
-from models.packing import Branch, Sample, imitation, judgement, loss
+from models.packing import Branch, Sample, imitation, judgement, loss, preference, referred
 from models.reading import plant, read
 
 LABELLED = [
@@ -155,3 +155,46 @@ def test_answers_and_verdicts_of_a_context_share_its_prompt(network: Network) ->
     assert seen == [1]
     (tree,), ends = plant(read(network, [context, context], {}))
     assert ends[0] == ends[1] == (0, len(tree) - 1)
+
+
+def test_loss_of_a_preference_by_hand(tuned: Network) -> None:
+    """-log sigmoid(beta * difference of gains), gains from the engine's likelihoods before and after a change."""
+    context, actions = contexts()[1], ["click b0", "wait", "click b1"]
+    lengths = [len(tuned.answer_tokens(action)) for action in actions]
+
+    def likelihoods() -> list[float]:
+        (means,) = TorchEngine(tuned).likelihood([context], [actions])
+        return [mean * length for mean, length in zip(means, lengths, strict=True)]
+
+    before = likelihoods()
+    (sample,) = referred(tuned, [preference(tuned, context, actions[0], actions[1:], beta=0.5)])
+    assert sample.reference == pytest.approx(before, rel=1e-4)
+    assert loss(tuned, [sample]).item() == pytest.approx(math.log(2), rel=1e-5)  # nothing has changed yet
+    with torch.no_grad():
+        for weight in tuned.model.parameters():
+            if weight.requires_grad:
+                weight.add_(0.02 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(weight.numel())))
+    gains = [now - then for now, then in zip(likelihoods(), before, strict=True)]
+    assert max(map(abs, gains)) > 0.01
+    expected = [math.log1p(math.exp(-0.5 * (gains[0] - gain))) for gain in gains[1:]]
+    assert loss(tuned, [sample]).item() == pytest.approx(sum(expected) / 2, rel=1e-3)
+
+
+def test_a_preference_is_learnt_beside_imitation(tuned: Network) -> None:
+    """A step down its gradient makes the right action likelier than before, against the wrong one."""
+    context, other = contexts()[1], contexts()[2]
+    answered = imitation(tuned, other, "click b0")
+    (preferred,) = referred(tuned, [preference(tuned, context, "wait", ["click b1"], beta=1.0)])
+    both = loss(tuned, [answered, preferred])
+    assert both.item() == pytest.approx(loss(tuned, [answered]).item() + math.log(2), rel=1e-5)
+    loss(tuned, [preferred]).backward()
+    with torch.no_grad():
+        for weight in tuned.model.parameters():
+            if weight.grad is not None:
+                weight.sub_(0.1 * weight.grad)
+    assert loss(tuned, [preferred]).item() < math.log(2)
+
+
+def test_what_is_no_preference_has_no_reference(network: Network) -> None:
+    samples = [imitation(network, contexts()[0], "wait"), *judged(network)]
+    assert referred(network, samples) == samples

@@ -28,11 +28,14 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_is_written_and_read_back(tmp_path: Path) -> None:
-    curriculum = Curriculum(3, {"b": Tally(4, 1), "a": Tally(0, 0)})
+    curriculum = Curriculum(3, {"b": Tally(4, 1, -0.25), "a": Tally(0, 0)})
     curriculum.write(tmp_path / "curriculum.json")
     assert read_json(tmp_path / "curriculum.json") == {
         "round": 3,
-        "goals": {"a": {"tried": 0, "solved": 0}, "b": {"tried": 4, "solved": 1}},
+        "goals": {
+            "a": {"tried": 0, "solved": 0, "progress": 0.0},
+            "b": {"tried": 4, "solved": 1, "progress": -0.25},
+        },
     }
     assert Curriculum.read(tmp_path / "curriculum.json") == curriculum
 
@@ -56,25 +59,43 @@ def test_a_round_counts_and_older_evidence_halves() -> None:
     second = start.next([("a", True), ("a", False), ("b", False), ("a", True), ("a", True)])
     assert second == Curriculum(2, {"a": Tally(4, 3), "b": Tally(1, 0)})
     third = second.next([("a", True), ("new", True)])
-    assert third == Curriculum(3, {"a": Tally(3, 2), "b": Tally(0, 0), "new": Tally(1, 1)})
+    # Laplace's rates of a: 4 of 6 before, 2 of 3 of the new one; b was not tried.
+    assert third == Curriculum(3, {"a": Tally(3, 2, 0.0), "b": Tally(0, 0), "new": Tally(1, 1)})
+
+
+def test_progress_is_the_change_of_a_goals_rate_and_fades() -> None:
+    first = Tally().then(2, 0)
+    assert first == Tally(2, 0, 0.0)  # nothing was known to compare with
+    second = first.then(2, 2)
+    assert second == Tally(3, 2, 0.5)  # 3 of 4 after 1 of 4
+    assert second.then(0, 0) == Tally(1, 1, 0.25)
+    assert second.then(2, 0).progress == pytest.approx(1 / 4 - 3 / 5)
+
+
+def test_what_changes_gets_more_than_what_stays_out_of_reach() -> None:
+    curriculum = Curriculum(3, {"learnt": Tally(4, 2, 0.5), "lost": Tally(4, 2, -0.5), "hopeless": Tally(4, 0)})
+    assert curriculum.weight("learnt") == curriculum.weight("lost") == 1
+    assert curriculum.weight("hopeless") == Fraction(5, 6)
 
 
 def test_what_fails_more_gets_more_and_all_get_one() -> None:
     goals = {name: goal(name) for name in ("easy", "hard", "new")}
     curriculum = Curriculum(2, {"easy": Tally(8, 8), "hard": Tally(8, 0)})
     # Weights 1/10, 9/10, 1/2 of 9 spare: 0.6, 5.4, 3.0; the one left over goes to the largest remainder.
-    assert curriculum.apportion(goals, 12) == {"easy": 2, "hard": 6, "new": 4}
+    assert curriculum.apportion(goals, 12, 1) == {"easy": 2, "hard": 6, "new": 4}
     assert curriculum.weight("hard") == Fraction(9, 10)
 
 
 def test_equal_remainders_go_to_the_goals_that_stand_first() -> None:
     goals = {name: goal(name) for name in ("c", "a", "b")}
-    assert Curriculum.first(goals).apportion(goals, 5) == {"c": 2, "a": 2, "b": 1}
+    assert Curriculum.first(goals).apportion(goals, 5, 1) == {"c": 2, "a": 2, "b": 1}
 
 
-def test_without_evidence_all_tiers_are_open() -> None:
+def test_without_evidence_the_lowest_tiers_are_open() -> None:
     goals = {"one": goal("one", 1), "two": goal("two", 2), "four": goal("four", 4)}
-    assert Curriculum.first(goals).open_tiers(goals.values()) == {1, 2, 4}
+    assert Curriculum.first(goals).open_tiers(goals.values(), 1) == {1}
+    assert Curriculum.first(goals).open_tiers(goals.values(), 2) == {1, 2}
+    assert Curriculum.first(goals).open_tiers(goals.values(), 9) == {1, 2, 4}
 
 
 def test_a_tier_opens_when_the_one_below_is_solved_often_enough() -> None:
@@ -83,7 +104,7 @@ def test_a_tier_opens_when_the_one_below_is_solved_often_enough() -> None:
     assert closed.open_tiers(goals.values()) == {1}
     assert closed.apportion(goals, 12) == {"one": 10, "two": 1, "four": 1}
     opened = Curriculum(2, {"one": Tally(4, 2), "two": Tally(4, 1), "four": Tally(4, 0)})
-    assert opened.open_tiers(goals.values()) == {1, 2}
+    assert opened.open_tiers(goals.values(), 1) == {1, 2}
 
 
 TALLIES = st.tuples(st.integers(0, 50), st.integers(0, 50)).map(lambda pair: Tally(max(pair), min(pair)))
@@ -93,11 +114,11 @@ TALLIES = st.tuples(st.integers(0, 50), st.integers(0, 50)).map(lambda pair: Tal
 def test_counts_add_up_and_no_goal_is_forgotten(known: list[tuple[Tally, int]], per_goal: int) -> None:
     goals = {f"g{place}": goal(f"g{place}", tier) for place, (_, tier) in enumerate(known)}
     curriculum = Curriculum(2, {f"g{place}": tally for place, (tally, _) in enumerate(known)})
-    counts = curriculum.apportion(goals, per_goal * len(goals))
+    counts = curriculum.apportion(goals, per_goal * len(goals), 2)
     assert list(counts) == list(goals)
     assert sum(counts.values()) == per_goal * len(goals)
     assert min(counts.values()) >= 1
-    open_goals = [g for g in goals.values() if g.tier in curriculum.open_tiers(goals.values())]
+    open_goals = [g for g in goals.values() if g.tier in curriculum.open_tiers(goals.values(), 2)]
     for harder in open_goals:
         for easier in open_goals:
             if curriculum.weight(harder.id) > curriculum.weight(easier.id):
@@ -113,6 +134,17 @@ def test_proposals_are_fresh_instances_in_goal_order(workspace: Path) -> None:
     assert proposed["round"] == 1
     assert [item["goal"] for item in proposed["instances"]] == ["b"] * 3 + ["a"] * 3
     assert [item["seed"] for item in proposed["instances"]] == list(range(10_000, 10_006))
+
+
+def test_goals_that_are_too_hard_are_not_proposed(workspace: Path) -> None:
+    goals = [goal("easy"), goal("hard", 3)]
+    write_goals(workspace / "data/goals", *goals)
+    write_curriculum(CURRICULUM, *goals)
+    propose.run(params(propose={"hardest_tier": 2}))
+    assert {item["goal"] for item in read_json(INSTANCES)["instances"]} == {"easy"}
+    write_goals(workspace / "data/goals", goal("hard", 3))
+    with pytest.raises(ParamsError, match="hardest_tier = 2: the lowest tier of the goals is 3"):
+        propose.run(params(propose={"hardest_tier": 2}))
 
 
 def test_the_same_state_proposes_the_same_bytes_and_the_next_others(workspace: Path) -> None:

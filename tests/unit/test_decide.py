@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +18,7 @@ from tasks import decide
 from tasks.errors import RecordError
 from tasks.files import digest, read_json, write_json
 from tasks.metrics import Judgement, Verdict, summarise, write_plots
+from tasks.objections import surer
 from tasks.records import read_trajectories
 from tasks.train import train_reward
 
@@ -40,7 +42,7 @@ def _judgement(champion: float, challenger: float, **changes: Any) -> Judgement:
 
 
 def _judgements(wins: int, losses: int) -> list[Judgement]:
-    return [_judgement(0.2, 0.8)] * wins + [_judgement(0.8, 0.2)] * losses
+    return [_judgement(0.4, 0.6)] * wins + [_judgement(0.6, 0.4)] * losses
 
 
 @pytest.fixture(autouse=True)
@@ -60,9 +62,12 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_curriculum(STATE / "curriculum.json", goal())
 
 
-def _evaluate(episodes: list[Verdict], judgements: list[Judgement]) -> dict[str, Any]:
+def _evaluate(
+    episodes: list[Verdict], judgements: list[Judgement], attacks: Sequence[Judgement] = ()
+) -> dict[str, Any]:
     write_json(ROUND / "evaluation" / "episodes.json", episodes)
     write_json(ROUND / "evaluation" / "judgements.json", judgements)
+    write_json(ROUND / "evaluation" / "attacks.json", attacks)
     explored = {one.id: place == 0 for place, one in enumerate(read_trajectories(ROUND / "scored"))}
     write_json(ROUND / "evaluation" / "explored.json", explored)
     decide.run(params(evaluate={"looks": 1}))
@@ -124,12 +129,12 @@ def test_the_agents_test_goes_on_until_it_is_settled() -> None:
 
 def test_a_reward_model_that_says_no_to_everything_is_not_promoted() -> None:
     """Right on 20 wrong steps the champion liked, wrong on all 5 right ones: more judgements right, and worse."""
-    easy = [_judgement(0.8, 0.2, label=False)] * 20 + [_judgement(0.8, 0.2, label=True)] * 5
+    easy = [_judgement(0.6, 0.4, label=False)] * 20 + [_judgement(0.6, 0.4, label=True)] * 5
     reward = _evaluate(_episodes(0, 0, 4), easy)["reward"]
     assert (reward["wins"], reward["losses"]) == (20, 5)
     assert reward["p_value"] <= reward["alpha"]
     assert reward["promoted"] is True  # 0.5 before and after: it does not fall
-    worse = easy + [_judgement(0.2, 0.2, label=False)] * 5
+    worse = easy + [_judgement(0.4, 0.4, label=False)] * 5
     reward = _evaluate(_episodes(0, 0, 4), worse)["reward"]
     assert reward["promoted"] is False
     assert reward["reason"].endswith("the balanced accuracy of steps falls from 0.600 to 0.500")
@@ -148,6 +153,40 @@ def test_an_alarm_stops_a_promotion_and_the_next_round_knows_the_figure() -> Non
     assert [monitors[model]["accepted_wrong"] for model in ("champion", "challenger")] == [0.975, 0.975]
     assert monitors["explored"]["pass_k"] == 0.5
     assert read_json(NEXT / "monitors.json") == {"accepted_wrong": [0.975]}
+
+
+def test_a_reward_model_that_moves_too_far_is_not_promoted() -> None:
+    reward = _evaluate(_episodes(0, 0, 4), [_judgement(0.2, 0.8)] * 9)["reward"]
+    assert reward["promoted"] is False
+    assert reward["reason"].endswith("; alarm: distance of the challenger is 0.600, above 0.5")
+
+
+def _attacked(champion: bool, challenger: bool, step: int) -> list[Judgement]:
+    """A step at which the models named are beaten: they score the wrong action 0.7 and the right one 0.7 or 0.8."""
+    about = {"id": f"held-out/click-ok/7/0#{step}", "source": "attack"}
+    right = _judgement(0.7 if champion else 0.8, 0.7 if challenger else 0.8, **about)
+    return [right, _judgement(0.7, 0.7, label=False, **about), _judgement(0.1, 0.1, label=False, **about)]
+
+
+def test_a_reward_model_that_is_fooled_more_often_is_not_promoted() -> None:
+    """Newly beaten at 5 steps and at no other (1/32), of 7 in all."""
+    attacks = [line for step in range(5) for line in _attacked(False, True, step)]
+    attacks += [line for step in (5, 6) for line in _attacked(step == 5, step == 5, step)]
+    assert _evaluate(_episodes(0, 0, 4), _judgements(8, 0), attacks[3:])["reward"]["promoted"] is True  # 4: 1/16
+    reward = _evaluate(_episodes(0, 0, 4), _judgements(8, 0), attacks)["reward"]
+    assert reward["promoted"] is False
+    assert reward["reason"].endswith("; a wrong action beats the right one at 6 of 7 attacked steps, before at 1")
+
+
+def test_a_reward_model_that_is_surely_worse_calibrated_is_not_promoted() -> None:
+    """Live steps: as often right as before, and so sure where it is wrong that its squared error rises."""
+    live = [_judgement(0.6, 0.9, source="live", label=label) for label in (True, False)] * 5
+    assert surer(live) == []  # it rises by 0.15 on average, which may be chance: 1.96 standard errors are 0.196
+    live += [_judgement(0.6, 0.9, source="live", label=False)] * 10
+    assert surer(live) == ["the Brier score of live judgements rises from 0.310 to 0.610"]
+    reward = _evaluate(_episodes(0, 0, 4), _judgements(8, 0) + live)["reward"]
+    assert reward["promoted"] is False
+    assert reward["reason"].endswith("the Brier score of live judgements rises from 0.310 to 0.610")
 
 
 def test_nothing_to_compare_promotes_nothing() -> None:
@@ -176,7 +215,7 @@ def test_the_curriculum_moves_on() -> None:
     _evaluate(_episodes(1, 1, 1), _judgements(1, 1))
     assert read_json(NEXT / "curriculum.json") == {
         "round": 2,
-        "goals": {"click-ok": {"tried": 2, "solved": 1}},
+        "goals": {"click-ok": {"tried": 2, "solved": 1, "progress": 0.0}},
     }
 
 
@@ -228,7 +267,7 @@ JUDGEMENTS = [
 def test_the_summary_has_both_models_side_by_side() -> None:
     episodes = _episodes(3, 1, 4)
     episodes[0]["tier"] = 2
-    summary = summarise(episodes, JUDGEMENTS)
+    summary = summarise(episodes, JUDGEMENTS, [*_attacked(True, False, 0), *_attacked(True, True, 1)])
     champion, challenger = summary["agent"]["champion"], summary["agent"]["challenger"]
     assert (champion["overall"]["rate"], challenger["overall"]["rate"]) == (5 / 8, 7 / 8)
     assert (champion["tier_1"]["n"], champion["tier_2"]["solved"], challenger["tier_2"]["solved"]) == (
@@ -241,6 +280,7 @@ def test_the_summary_has_both_models_side_by_side() -> None:
     assert (pairs["precision"], pairs["recall"], pairs["f1"], pairs["n"]) == (1 / 2, 1 / 2, 1 / 2, 3)
     assert pairs["auc"] == 1 / 2
     better = summary["reward"]["challenger"]
+    assert [summary["reward"][model]["beaten"]["rate"] for model in ("champion", "challenger")] == [1, 0.5]
     assert (better["step"]["pairs"]["f1"], better["step"]["pairs"]["f1_low"]) == (1, 1)
     assert better["step"]["live"]["f1"] is None
     assert summary["reward"]["champion"]["step"]["false_accepts"] == {

@@ -217,19 +217,30 @@ def _of(goal: str, instances: Iterable[Instance]) -> int:
 
 
 def test_agent_rows_end_with_one_complete_however_the_path_ended() -> None:
-    for path in (SOLVED, demonstration(click(NAME), click(SUBMIT))):
-        rows = agent_rows([path], "demonstration")
+    for path, source in ((SOLVED, "accepted"), (demonstration(click(NAME), click(SUBMIT)), "demonstration")):
+        rows = agent_rows([path], 0.0)
         assert [(row.step, row.action) for row in rows] == [
             (0, str(click(NAME))),
             (1, str(click(SUBMIT))),
             (2, "complete"),
         ]
-        assert {row.source for row in rows} == {"demonstration"}
+        assert {row.source for row in rows} == {source}
+
+
+def test_a_slip_on_the_way_to_success_is_not_imitated() -> None:
+    """The second step is scored low, the first not at all: only what brought it back to the goal is learnt."""
+    way = (click(NAME), click(POST), click(MAIL), click(SUBMIT), COMPLETE)
+    corrected = trajectory(
+        *way, scores={1: 0.09, 2: 0.1, 3: 0.8}, origin=Origin.CONTINUATION, parent=FAILED.id, shared=2
+    )
+    rows = agent_rows([corrected], 0.1)
+    assert [(row.step, row.source) for row in rows] == [(step, "corrected") for step in (0, 2, 3, 4)]
+    assert [row.step for row in agent_rows([corrected], 0.0)] == [0, 1, 2, 3, 4]
 
 
 def test_equal_agent_rows_are_kept_once_and_different_actions_both() -> None:
     paths = [trajectory(click(NAME), click(last), COMPLETE, seed=seed) for seed, last in enumerate((MAIL, MAIL, POST))]
-    rows = agent_rows(paths, "accepted")
+    rows = agent_rows(paths, 0.0)
     assert [(row.seed, row.step) for row in rows] == [(0, 0), (0, 1), (0, 2), (2, 1), (2, 2)]
 
 

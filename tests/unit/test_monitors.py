@@ -85,6 +85,7 @@ def test_the_judges_are_watched_on_live_outcomes_alone() -> None:
         "accepted_wrong": 0,
         "accepted_wrong_low": 0,
         "wrong_slope": pytest.approx(-0.05),
+        "distance": pytest.approx(0.4 / 3),
     }
 
 
@@ -94,7 +95,7 @@ def test_alarms_name_the_figure_the_model_and_the_limit() -> None:
         "champion": {"separation_high": 0.1, "accepted_wrong_low": 0.5, "wrong_slope": None},
         "challenger": {"separation_high": -0.1, "accepted_wrong_low": 0.6, "wrong_slope": 0.05},
     }
-    limits = Limits(pass_k=0.3, diversity=1.5, separation=0.0, accepted_wrong=0.5, wrong_slope=0.1)
+    limits = Limits(pass_k=0.3, diversity=1.5, separation=0.0, accepted_wrong=0.5, wrong_slope=0.1, distance=0.5)
     assert raised(monitors, limits) == {
         "agent": ["alarm: pass_k of exploration is 0.200, below 0.3"],
         "reward": [

@@ -1,0 +1,285 @@
+"""Whether rounds climb, and what of them does it: ``python -m benchmarks.climb --seeds 1``.
+
+UI-Genie's ablation (its table 4) on the embedded default. Twenty-four goals of four tiers; of the easier half five
+demonstrations each, of the harder half none. Four arms start from the same first models: whole rounds; rounds whose
+reward model stays as it was; rounds without the harder half's goals; and, the control, an agent trained on the
+demonstrations for as long as all rounds of the first arm took. After each round the champion plays fresh
+instances of all goals, and of eight goals that no arm ever sees; the world is the judge.
+
+What was measured is kept, and a benchmark that was stopped goes on: delete the folder to begin anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import yaml
+from scipy.stats import t
+
+from environments.registry import load_goals
+from tasks.statistics import wilson
+
+GOALS = (
+    "click-test-2", "click-button", "click-link", "click-dialog-2", "click-tab", "focus-text-2",
+    "click-option", "click-checkboxes", "enter-text", "choose-list", "click-collapsible", "email-inbox-delete",
+    "enter-password", "login-user", "enter-text-2", "find-word", "read-table", "social-media",
+    "login-user-popup", "click-checkboxes-large", "form-sequence", "multi-layouts", "social-media-some", "choose-date",
+)  # fmt: skip
+UNSEEN = (
+    "click-test-transfer", "click-checkboxes-transfer", "enter-text-dynamic", "multi-orderings", "click-tab-2-hard",
+    "email-inbox-noscroll", "read-table-2", "choose-date-medium",
+)  # fmt: skip
+COMMON: dict[str, Any] = {
+    "goals": "data/goals/climb.yaml",
+    "demonstrate": {"per_goal": 5, "hardest_tier": 2},
+    "propose": {"opening": 2},
+    "evaluate": {"per_goal": 1, "looks": 4},
+}
+FULL, CONTROL = "whole rounds", "demonstrations alone"
+ARMS: dict[str, dict[str, Any]] = {
+    FULL: {},
+    "frozen reward model": {"train_reward": {"frozen": True}},
+    "no harder goals": {"propose": {"hardest_tier": 2}},
+}
+FIGURES = {"steps": ("step", "f1"), "outcomes": ("outcome", "f1"), "outcome AUC": ("outcome", "auc")}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A workspace, and the commands given in it."""
+
+    root: Path
+
+    def run(self, *command: str) -> str:
+        """The command's standard output; its errors go to ``climb.log`` beside the workspace."""
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        env = {**os.environ, "PATH": path, "PYTHONPATH": str(self.root)}
+        with self.root.with_suffix(".log").open("a") as log:
+            whole = [sys.executable, "-m", *command]
+            done = subprocess.run(
+                whole, check=False, cwd=self.root, env=env, text=True, stdout=subprocess.PIPE, stderr=log
+            )
+            log.write(done.stdout)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)}: status {done.returncode}; see {log.name}")
+        return done.stdout
+
+    def git(self, *arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments], cwd=self.root, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    def set(self, changes: Mapping[str, Any]) -> None:
+        """Change params and commit them."""
+        file = self.root / "params.yaml"
+        params = yaml.safe_load(file.read_text())
+        for name, value in changes.items():
+            params[name] = params[name] | value if isinstance(value, dict) else value
+        file.write_text(yaml.safe_dump(params, sort_keys=False))
+        self.git("commit", "--quiet", "--all", "--allow-empty", "--message", "Set the arm of a benchmark")
+
+    def copy(self, root: Path) -> Place:
+        shutil.copytree(self.root, root, symlinks=True)
+        return Place(root)
+
+
+class Results:
+    """What was measured, a JSON line each, kept from call to call."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.lines: list[dict[str, Any]] = (
+            [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        )
+
+    def add(self, line: dict[str, Any]) -> None:
+        self.lines.append(line)
+        with self.file.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def of(self, arm: str, number: int | None = None, seed: int | None = None) -> list[dict[str, Any]]:
+        return [
+            line
+            for line in self.lines
+            if line["arm"] == arm and number in (None, line["round"]) and seed in (None, line["seed"])
+        ]
+
+
+def founded(folder: Path, seed: int, results: Results, per_goal: int) -> Place:
+    """The workspace with the first models that all arms start from, and what these can do."""
+    place = Place(folder / "founded")
+    if results.of("start", 0, seed):
+        return place
+    shutil.rmtree(place.root, ignore_errors=True)
+    subprocess.run(["git", "clone", "--quiet", str(Path.cwd()), str(place.root)], check=True)
+    if Path(".ratchet/downloads").exists():
+        shutil.copytree(".ratchet/downloads", place.root / ".ratchet/downloads")
+    known = load_goals(Path("data/goals"))
+    for name, ids in (("climb", GOALS), ("unseen", UNSEEN)):
+        goals = [vars_of(known[one]) for one in ids]
+        (place.root / f"data/goals/{name}.yaml").write_text(yaml.safe_dump(goals))
+    place.git("add", "data/goals")
+    place.set({**COMMON, "seed": seed})
+    place.run("dvc", "repro", "--quiet", "demonstrate", "warm_reward")
+    began = time.time()
+    place.run("dvc", "repro", "--quiet", "warm_agent")
+    seconds = time.time() - began
+    place.run("dvc", "repro", "--quiet", "found")
+    results.add(
+        {"arm": "start", "seed": seed, "round": 0, "seconds": seconds, **played(place, per_goal, "data/seed/agent")}
+    )
+    return place
+
+
+def vars_of(goal: Any) -> dict[str, Any]:
+    return {name: getattr(goal, name) for name in ("id", "world", "page", "tier", "max_steps")}
+
+
+def played(place: Place, per_goal: int, checkpoint: str) -> dict[str, Any]:
+    """Successes of a checkpoint on fresh instances of the arms' goals, and of the unseen ones."""
+    common = ("--per-goal", str(per_goal), "--agent", checkpoint)
+    return {
+        name: json.loads(
+            place.run("benchmarks.held_out", "--goals", f"data/goals/{name}.yaml", *common).splitlines()[-1]
+        )
+        for name in ("climb", "unseen")
+    }
+
+
+def climb(folder: Path, start: Place, arm: str, seed: int, rounds: int, results: Results, per_goal: int) -> None:
+    """An arm's rounds, each followed by its measurement."""
+    root = folder / arm.replace(" ", "-")
+    place = Place(root) if root.exists() else start.copy(root)
+    if not results.of(arm, seed=seed):
+        place.set(ARMS[arm])
+    for number in range(1, rounds + 1):
+        if results.of(arm, number, seed):
+            continue
+        began = time.time()
+        if f"round-{number:04d}" not in place.git("tag"):
+            place.run("flows.cli", "round")
+        seconds = time.time() - began
+        metrics, decision, monitors = (
+            json.loads(place.git("show", f"round-{number:04d}:data/round/{name}.json"))
+            for name in ("metrics", "decision", "monitors")
+        )
+        used = "challenger" if decision["reward"]["promoted"] else "champion"
+        figures = {name: metrics["reward"][used][query]["live"][key] for name, (query, key) in FIGURES.items()}
+        promoted = {model: decision[model]["promoted"] for model in ("agent", "reward")}
+        results.add(
+            {
+                "arm": arm,
+                "seed": seed,
+                "round": number,
+                "seconds": seconds,
+                "promoted": promoted,
+                "reward": figures,
+                "explored": monitors["explored"],
+                **played(place, per_goal, "data/state/agent"),
+            }
+        )
+
+
+def train_on(folder: Path, start: Place, seed: int, results: Results, per_goal: int) -> None:
+    """The control: as many more updates on the demonstrations as fit in the time of the full arm's rounds."""
+    if results.of(CONTROL, seed=seed):
+        return
+    root = folder / "control"
+    shutil.rmtree(root, ignore_errors=True)
+    place = start.copy(root)
+    updates = yaml.safe_load((place.root / "params.yaml").read_text())["warm_agent"]["updates"]
+    (first,) = results.of("start", 0, seed)
+    spent = sum(line["seconds"] for line in results.of(FULL, seed=seed))
+    place.set({"warm_agent": {"updates": updates + round(updates * spent / first["seconds"])}})
+    place.run("dvc", "repro", "--quiet", "warm_agent")
+    last = max(line["round"] for line in results.of(FULL, seed=seed))
+    results.add(
+        {"arm": CONTROL, "seed": seed, "round": last, "seconds": spent, **played(place, per_goal, "data/seed/agent")}
+    )
+
+
+def rate(line: Mapping[str, Any], goals: str, tiers: Iterable[int] = range(9)) -> float:
+    """The share of a line's instances that were solved, of some goals and tiers."""
+    counted = [counts for counts in line[goals].values() if counts["tier"] in tiers]
+    return sum(counts["solved"] for counts in counted) / sum(counts["n"] for counts in counted)
+
+
+def interval(lines: Sequence[Mapping[str, Any]], goals: str) -> tuple[float, float, float]:
+    """Mean and 95 % interval: of Student's t over seeds, or Wilson's over the instances of a single one."""
+    rates = [rate(line, goals) for line in lines]
+    mean = fmean(rates)
+    if len(rates) > 1:
+        half = float(t.ppf(0.975, len(rates) - 1)) * stdev(rates) / math.sqrt(len(rates))
+        return mean, mean - half, mean + half
+    n = sum(counts["n"] for counts in lines[0][goals].values())
+    low, high = wilson(round(mean * n), n) or (0.0, 1.0)
+    return mean, low, high
+
+
+def report(results: Results, rounds: int) -> dict[str, Any]:
+    """Print the table; returns its ratios."""
+    head = f"{'arm':22} {'round':>5}  {'held-out success':>20}  {'by tier':>23}  {'unseen goals':>20}"
+    print(f"{head}  {'steps F1':>8} {'outcomes F1':>11} {'AUC':>5}  accepted wrong  minutes  promoted")
+    ends: dict[str, float] = {}
+    for arm in ("start", *ARMS, CONTROL):
+        for number in range(rounds + 1):
+            if lines := results.of(arm, number):
+                ends[arm] = interval(lines, "climb")[0]
+                print(f"{arm:22} {number:5}  {_row(lines)}")
+    others = [ends[arm] for arm in ends if arm not in ("start", FULL)]
+    return {
+        "seeds": len({line["seed"] for line in results.lines}),
+        "success_ratio": ends[FULL] / ends["start"] if FULL in ends and ends["start"] else None,
+        "full_minus_best_control": ends[FULL] - max(others) if FULL in ends and others else None,
+    }
+
+
+def _row(lines: Sequence[Mapping[str, Any]]) -> str:
+    seen, unseen = ("{:.3f} [{:.3f}, {:.3f}]".format(*interval(lines, goals)) for goals in ("climb", "unseen"))
+    tiers = " ".join(f"{fmean(rate(line, 'climb', (tier,)) for line in lines):5.2f}" for tier in (1, 2, 3, 4))
+    row = f"{seen}  {tiers}  {unseen}"
+    if "reward" not in lines[0]:
+        return row
+    known = [[line["reward"][name] for line in lines if line["reward"][name] is not None] for name in FIGURES]
+    wrong = [line["explored"]["accepted_wrong"] for line in lines if line["explored"]["accepted_wrong"] is not None]
+    figures = [f"{fmean(values):.2f}" if values else "-" for values in (*known, wrong)]
+    minutes = fmean(line["seconds"] for line in lines) / 60
+    promoted = " ".join(f"{model} {sum(line['promoted'][model] for line in lines)}" for model in ("agent", "reward"))
+    return f"{row}  {figures[0]:>8} {figures[1]:>11} {figures[2]:>5}  {figures[3]:>14}  {minutes:7.1f}  {promoted}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--held-out", type=int, default=50, help="fresh instances of each goal")
+    parser.add_argument("--arms", nargs="+", choices=[*ARMS, CONTROL], default=[*ARMS, CONTROL])
+    parser.add_argument("--folder", type=Path, default=Path(".ratchet/climb"))
+    asked = parser.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    results = Results(asked.folder / "results.jsonl")
+    for seed in range(asked.seeds):
+        folder = (asked.folder / f"seed-{seed}").absolute()
+        start = founded(folder, seed, results, asked.held_out)
+        for arm in asked.arms:
+            if arm == CONTROL:
+                train_on(folder, start, seed, results, asked.held_out)
+            else:
+                climb(folder, start, arm, seed, asked.rounds, results, asked.held_out)
+    print(json.dumps(report(results, asked.rounds)))
+
+
+if __name__ == "__main__":
+    main()

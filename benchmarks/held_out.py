@@ -1,0 +1,82 @@
+"""How often an agent reaches goals on fresh instances: ``python -m benchmarks.held_out --goals data/goals/more.yaml``.
+
+Plays greedy episodes in this workspace with its champion agent, or that of ``--agent``; the world is the judge. The
+last line is a JSON object: of each goal its tier, and how many of how many instances were solved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from environments.registry import load_goals
+from environments.types import Instance
+from models.engine import Source
+from models.roles import Agent
+from tasks.files import STATE
+from tasks.params import load_params
+from tasks.rollout import greedy
+from tasks.serving import engines
+from tasks.stages import pin
+from tasks.statistics import wilson
+from tasks.workers import JSON, Crew, spread
+
+FIRST_SEED = 1_800_000_000  # of no round, no demonstration, no evaluation
+TOGETHER = 4  # episodes that advance side by side
+
+
+def make_player(source: Source, checkpoint: Path) -> Callable[[Sequence[Instance]], list[dict[str, Any]]]:
+    """What plays some instances of a goal."""
+    engine = source.engine(checkpoint)
+
+    def play(instances: Sequence[Instance]) -> list[dict[str, Any]]:
+        return [
+            {"goal": episode.instance.goal.id, "tier": episode.instance.goal.tier, "solved": solved}
+            for episode, solved in greedy(Agent(engine.fresh()), instances)
+        ]
+
+    return play
+
+
+def measure(goals_at: Path, per_goal: int, checkpoint: Path) -> dict[str, dict[str, int]]:
+    """Of each goal its tier, and how many of ``n`` instances were solved."""
+    params, goals = load_params(), load_goals(goals_at)
+    pin(params.numerics)
+    units = [
+        (
+            f"{goal.id}-{first}.json",
+            [Instance(goal, FIRST_SEED + n) for n in range(first, min(first + TOGETHER, per_goal))],
+        )
+        for goal in goals.values()
+        for first in range(0, per_goal, TOGETHER)
+    ]
+    with engines("held_out", params, [checkpoint]) as source, TemporaryDirectory(prefix="ratchet-held-out-") as kept:
+        crew = Crew(make_player, (source, checkpoint), params.numerics.threads)
+        lines = list(spread("held out", crew, units, Path(kept), JSON, lambda unit: unit[0].goal.max_steps))
+    found: dict[str, dict[str, int]] = {}
+    for line in lines:
+        counts = found.setdefault(line["goal"], {"tier": line["tier"], "solved": 0, "n": 0})
+        counts["solved"] += line["solved"]
+        counts["n"] += 1
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--goals", type=Path, default=Path(load_params().goals))
+    parser.add_argument("--per-goal", type=int, default=50)
+    parser.add_argument("--agent", type=Path, default=STATE / "agent", help="a checkpoint")
+    asked = parser.parse_args()
+    found = measure(asked.goals, asked.per_goal, asked.agent)
+    for goal, counts in found.items():
+        low, high = wilson(counts["solved"], counts["n"]) or (0.0, 1.0)
+        print(f"{counts['tier']} {goal:28} {counts['solved']:4}/{counts['n']:<4} [{low:.2f}, {high:.2f}]")
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

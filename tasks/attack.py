@@ -1,0 +1,129 @@
+"""Stage attack: where the champion reward model is fooled, for its successor to learn from.
+
+REFORM (Pathmanathan et al. 2025): a reward model is searched for what it wrongly likes, and repaired with it. The steps
+are those of the seed's demonstrations, of which the world said what is right; at each, every action that rules know to
+be wrong is tried on the model, `complete` among them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from environments.types import COMPLETE, Action
+from models.engine import Source
+from models.prompts import Context, context_at
+from models.roles import RewardModel
+from tasks.files import ROUND, STATE, write_json, write_whole
+from tasks.generators import Generator
+from tasks.metrics import success
+from tasks.params import Params
+from tasks.records import RewardRow, Trajectory, read_trajectories, write_rows
+from tasks.reward_data.draft import Draft
+from tasks.reward_data.rule import siblings, wrong_actions
+from tasks.serving import engines
+from tasks.stages import scratch
+from tasks.workers import JSON, Crew, spread
+
+LIKED = 0.5  # p(+) from which a wrong action is liked
+KNOWN = STATE / "corpus" / "seed"  # what is attacked
+
+
+@dataclass(frozen=True, slots=True)
+class Assault:
+    """A step of a demonstration and what was tried on it: the actions, the right one first, and their scores."""
+
+    trajectory: str
+    step: int
+    actions: tuple[str, ...]
+    scores: tuple[float, ...]
+
+    @property
+    def beaten(self) -> bool:
+        """Whether a wrong action is scored as high as the right one."""
+        return max(self.scores[1:], default=-1.0) >= self.scores[0]
+
+    @property
+    def liked(self) -> list[str]:
+        """The wrong actions that score as high as the right one or from :data:`LIKED` on, the best liked first."""
+        wrong = sorted(zip(self.scores[1:], self.actions[1:], strict=True), key=lambda pair: (-pair[0], pair[1]))
+        return [action for score, action in wrong if score >= min(self.scores[0], LIKED)]
+
+
+def run(params: Params) -> None:
+    """Attack the champion reward model. Writes ``data/round/attacks``: reward rows, and ``attacks.json``.
+
+    The rows are of trajectories in the corpus. ``attacks.json`` has how many of the steps were ``beaten``.
+    """
+    demonstrations = list(read_trajectories(KNOWN))
+    switched_off = Generator.ATTACK in params.filter.without
+    drawn = draw(demonstrations, 0 if switched_off else params.attack.steps, params.seed)
+    units = [(one.id.replace("/", "-"), (one, steps)) for one, steps in drawn]
+    with engines("attack", params, [STATE / "reward"]) as source:
+        crew = Crew(make_worker, (source,), params.numerics.threads)
+        lines = list(spread("attack", crew, units, scratch("attack"), JSON))
+    assaults = [
+        Assault(line["trajectory"], line["step"], *map(tuple, (line["actions"], line["scores"]))) for line in lines
+    ]
+    known = {one.id: one for one in demonstrations}
+    rows = [row for assault in assaults for row in rows_of(known[assault.trajectory], assault, params.attack.per_step)]
+
+    def write(folder: Path) -> None:
+        folder.mkdir()
+        write_rows(folder / "reward_rows.parquet", RewardRow, rows)
+        write_json(folder / "attacks.json", success([assault.beaten for assault in assaults]))
+
+    write_whole(ROUND / "attacks", write)
+
+
+def draw(demonstrations: Sequence[Trajectory], count: int, seed: int) -> list[tuple[Trajectory, list[int]]]:
+    """``count`` steps of the demonstrations, their ends among them: of each trajectory the numbers of its steps."""
+    places = [(number, step) for number, one in enumerate(demonstrations) for step in range(len(one.episode.acts) + 1)]
+    chosen = sorted(random.Random(seed).sample(places, min(count, len(places))))
+    return [
+        (demonstrations[number], [step for _, step in group])
+        for number, group in groupby(chosen, key=lambda place: place[0])
+    ]
+
+
+def options(trajectory: Trajectory, step: int) -> list[Action]:
+    """The right action at a step of a demonstration, and all that are known to be wrong."""
+    acts = trajectory.episode.acts
+    if step == len(acts):
+        last = acts[-1].action
+        return [COMPLETE, last, *siblings(trajectory.episode.last, last)]
+    return [acts[step].action, COMPLETE, *wrong_actions(trajectory, step)]
+
+
+def context(trajectory: Trajectory, step: int) -> Context:
+    """What the reward model is shown at a step of a demonstration."""
+    episode = trajectory.episode
+    screen = episode.acts[step].observation if step < len(episode.acts) else episode.last
+    return context_at(episode.instruction, episode.acts[:step], screen)
+
+
+def make_worker(source: Source) -> Callable[[tuple[Trajectory, Sequence[int]]], list[dict[str, object]]]:
+    """What tries everything at some steps of a demonstration."""
+    engine = source.engine(STATE / "reward")
+
+    def attack(unit: tuple[Trajectory, Sequence[int]]) -> list[dict[str, object]]:
+        trajectory, steps = unit
+        tried = [options(trajectory, step) for step in steps]
+        scores = RewardModel(engine.fresh()).score([context(trajectory, step) for step in steps], tried)
+        return [
+            {"trajectory": trajectory.id, "step": step, "actions": [str(one) for one in actions], "scores": row}
+            for step, actions, row in zip(steps, tried, scores, strict=True)
+        ]
+
+    return attack
+
+
+def rows_of(trajectory: Trajectory, assault: Assault, per_step: int) -> Iterable[RewardRow]:
+    """The right action, and the ``per_step`` best liked of the wrong ones; nothing where none was liked."""
+    liked = assault.liked[:per_step]
+    for number, action in enumerate([assault.actions[0], *liked] if liked else []):
+        draft = Draft(trajectory, assault.step, Action.parse(action), Generator.ATTACK, number == 0, 0.0)
+        yield draft.row(number)

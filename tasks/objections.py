@@ -1,0 +1,55 @@
+"""What speaks against a new reward model, though it judges more cases rightly: each in words, with its figures.
+
+More right judgements alone can be had by saying what is said most often, or by being sure of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from tasks.metrics import MODELS, Judgement, Model, beaten, correct
+from tasks.statistics import balanced_accuracy, mean_interval, paired_test
+
+
+def objections(judgements: Sequence[Judgement], attacks: Sequence[Judgement], alpha: float) -> list[str]:
+    """All of them; none where the challenger may replace the champion."""
+    live = [judgement for judgement in judgements if judgement["source"] == "live"]
+    return [*fallen(judgements), *surer(live), *fooled(attacks, alpha)]
+
+
+def fallen(judgements: Sequence[Judgement]) -> list[str]:
+    """The queries, steps or outcomes, that the challenger judges worse, right and wrong ones counted alike."""
+    worse = []
+    for query in ("step", "outcome"):
+        asked = [judgement for judgement in judgements if judgement["query"] == query]
+        labels = [judgement["label"] for judgement in asked]
+        before, after = (balanced_accuracy(labels, [correct(item, model) for item in asked]) for model in MODELS)
+        if before is not None and after is not None and after < before:
+            worse.append(f"the balanced accuracy of {query}s falls from {before:.3f} to {after:.3f}")
+    return worse
+
+
+def surer(live: Sequence[Judgement]) -> list[str]:
+    """A Brier score (Brier 1950) of live judgements that rises by more than chance: the 95 % interval is above 0."""
+    errors = [(_error(judgement, "champion"), _error(judgement, "challenger")) for judgement in live]
+    interval = mean_interval([after - before for before, after in errors])
+    if interval is None or interval[0] <= 0:
+        return []
+    before, after = (fmean(pair[place] for pair in errors) for place in (0, 1))
+    return [f"the Brier score of live judgements rises from {before:.3f} to {after:.3f}"]
+
+
+def fooled(attacks: Sequence[Judgement], alpha: float) -> list[str]:
+    """More attacked steps at which a wrong action beats the right one, by an exact paired test at ``alpha``."""
+    pairs = beaten(attacks)
+    before, after = ([pair[place] for pair in pairs] for place in (0, 1))
+    if paired_test(before, after).p_value > alpha:
+        return []
+    return [
+        f"a wrong action beats the right one at {sum(after)} of {len(pairs)} attacked steps, before at {sum(before)}"
+    ]
+
+
+def _error(judgement: Judgement, model: Model) -> float:
+    return (judgement[model] - judgement["label"]) ** 2

@@ -1,0 +1,77 @@
+"""What training makes of rows on disk: a sample a context, weighed by what is rare, and preferences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tiny import journey
+
+from environments.types import COMPLETE, End, Episode, Goal, Instance, Step
+from models.network import Network
+from models.packing import Sample
+from tasks.records import AgentRow, Origin, RewardRow, Trajectory, write_rows, write_trajectories
+from tasks.train import agent_samples, preference_samples, reward_samples
+
+ABOUT = {"trajectory": "t", "goal": "go", "seed": 1, "round": 1, "agent": "", "reward": ""}
+
+
+def judged(number: int, step: int, action: str, label: bool) -> RewardRow:
+    return RewardRow(
+        id=f"r{number}", step=step, instruction="Go on", action=action, label=label, generator="rule", **ABOUT
+    )
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    """Three steps: one with right and wrong actions, one with wrong ones, one with a right one; and the end."""
+    path = journey(3)
+    acts = tuple(
+        Step(context.observation, action) for context, (_, action) in zip(path, journey(4)[-1].history, strict=True)
+    )
+    episode = Episode(Instance(Goal("go", "world", "page", 1, 9), 1), "Go on", acts, path[0].observation, End.COMPLETED)
+    write_trajectories(tmp_path, [Trajectory("t", 1, Origin.SEARCH, episode)])
+    rows = [
+        *(judged(0, 0, "click b0", True), judged(1, 0, "wait", False), judged(2, 0, "click b1", False)),
+        *(judged(3, 1, "wait", False), judged(4, 2, "click b2", True), judged(5, 3, "complete", True)),
+    ]
+    write_rows(tmp_path / "reward_rows.parquet", RewardRow, rows)
+    agent = AgentRow(id="a", step=1, action="click b1", source="accepted", **ABOUT)
+    write_rows(tmp_path / "agent_rows.parquet", AgentRow, [agent])
+    return tmp_path
+
+
+def steps_of(samples: list[Sample]) -> list[int]:
+    return [len(sample.context.history) for sample in samples]
+
+
+def test_a_judgement_has_all_candidates_of_its_context_and_right_weighs_as_much_as_wrong(
+    network: Network, dataset: Path
+) -> None:
+    samples = reward_samples(dataset, network, ranking=0.5)
+    assert steps_of(samples) == [0, 1, 2, 3]
+    assert [len(sample.branches) for sample in samples] == [3, 1, 1, 1]
+    weights = [branch.weight for sample in samples for branch in sample.branches]
+    assert weights == [6 / 2, 6 / 3, 6 / 3, 6 / 3, 6 / 2, 6 / 1]  # two right steps, three wrong ones, one outcome
+    assert {sample.ranking for sample in samples} == {0.5}
+
+
+def test_rows_may_lie_elsewhere_than_their_trajectories(network: Network, dataset: Path, tmp_path: Path) -> None:
+    aside = tmp_path / "aside.parquet"
+    write_rows(aside, RewardRow, [judged(0, 2, str(COMPLETE), False)])
+    (sample,) = reward_samples(dataset, network, ranking=0, at=aside)
+    assert steps_of([sample]) == [2]
+
+
+def test_preferences_are_of_contexts_with_right_and_wrong(network: Network, dataset: Path) -> None:
+    (sample,) = preference_samples(dataset, network, beta=0.3)
+    assert steps_of([sample]) == [0]
+    assert sample.beta == 0.3
+    said = [list(branch.tokens) for branch in sample.branches]
+    assert said == [network.answer_tokens(action) for action in ("click b0", "wait", "click b1")]
+
+
+def test_an_agent_row_is_imitated_in_its_context(network: Network, dataset: Path) -> None:
+    (sample,) = agent_samples(dataset, network)
+    assert steps_of([sample]) == [1]
+    assert list(sample.branches[0].tokens) == network.answer_tokens("click b1")

@@ -1,0 +1,62 @@
+"""The climb benchmark: its goals, and the figures it makes of what was measured."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from scipy.stats import t
+
+from benchmarks.climb import ARMS, COMMON, CONTROL, FULL, GOALS, UNSEEN, Results, interval, rate, report
+from environments.oracles import pages
+from environments.registry import load_goals
+from tasks.params import Params, load_params
+
+ROOT = Path(__file__).parents[2]
+
+
+def line(arm: str, number: int, solved: int, seed: int = 0) -> dict[str, object]:
+    """Of ten instances of a goal of tier 1 so many are solved, and of tier 4 none."""
+    climb = {"easy": {"tier": 1, "solved": solved, "n": 10}, "hard": {"tier": 4, "solved": 0, "n": 10}}
+    others = {f"tier{n}": {"tier": n, "solved": 0, "n": 10} for n in (2, 3)}
+    return {"arm": arm, "round": number, "seed": seed, "seconds": 60, "climb": climb | others, "unseen": climb}
+
+
+def test_there_are_six_goals_a_tier_and_others_that_no_arm_sees() -> None:
+    known = load_goals(ROOT / "data/goals")
+    assert Counter(known[goal].tier for goal in GOALS) == {1: 6, 2: 6, 3: 6, 4: 6}
+    assert {known[goal].page for goal in (*GOALS, *UNSEEN)} <= pages()
+    assert not set(GOALS) & set(UNSEEN)
+
+
+def test_every_arm_is_params_that_a_round_takes() -> None:
+    written = load_params(ROOT / "params.yaml").model_dump(by_alias=True)
+    for arm in ({}, *ARMS.values()):
+        params = dict(written)
+        for changes in (COMMON, arm):
+            for name, value in changes.items():
+                params[name] = params[name] | value if isinstance(value, dict) else value
+        Params.model_validate(params)
+
+
+def test_rates_and_intervals_by_hand() -> None:
+    one, two = line(FULL, 1, 4), line(FULL, 1, 8, seed=1)
+    assert rate(one, "climb") == 0.1
+    assert rate(one, "climb", (1,)) == 0.4
+    assert interval([one], "unseen") == pytest.approx((0.2, 0.0807, 0.4160), abs=1e-4)  # Wilson, 4 of 20
+    half = t.ppf(0.975, 1) * 0.1 / 2**0.5 / 2**0.5  # rates 0.1 and 0.2: deviation 0.1 / sqrt(2), of two seeds
+    assert interval([one, two], "climb") == pytest.approx((0.15, 0.15 - half, 0.15 + half))
+
+
+def test_results_outlast_the_process_and_give_the_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = Results(tmp_path / "results.jsonl")
+    for made in (line("start", 0, 2), line(FULL, 1, 4), line(FULL, 2, 8), line(CONTROL, 2, 6)):
+        results.add(made)
+    assert len(Results(results.file).of(FULL)) == 2
+    assert report(Results(results.file), 2) == {
+        "seeds": 1,
+        "success_ratio": 4.0,
+        "full_minus_best_control": pytest.approx(0.05),
+    }
+    assert capsys.readouterr().out.count(FULL) == 2
