@@ -1,7 +1,7 @@
 """Reward rows from trajectories: what the reward model learns, and from which evidence.
 
 Evidence is a path that was solved (the world says so of demonstrations, the reward model's outcome of the
-others), or what became of a failed path's continuations. One module a source: rule, corruption, continuation.
+others), or what became of a failed path's continuations. One module a source: rule, corruption, edit, continuation.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tasks.reward_data.balance import choose
 from tasks.reward_data.continuation import continued
 from tasks.reward_data.corruption import endings
 from tasks.reward_data.draft import Draft
+from tasks.reward_data.edit import edited
 from tasks.reward_data.rule import executed, proposed
 
 __all__ = ["Generator", "reward_rows"]
@@ -66,6 +67,7 @@ def _drafts(trajectories: list[Trajectory], accept: float, max_negatives: int, s
             yield from proposed(trajectory)
             yield from executed(trajectory, max_negatives)
             yield from endings(trajectory, instructions, max_negatives, seed)
+            yield from edited(trajectory, seed)
 
 
 def _instructions(trajectories: list[Trajectory]) -> dict[str, list[str]]:

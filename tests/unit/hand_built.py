@@ -67,10 +67,11 @@ def trajectory(
     parent: str = "",
     shared: int = 0,
     shade: int = 0,
+    elements: tuple[Element, ...] = FORM,
 ) -> Trajectory:
     """A path whose screens differ in shade, lighter by one with each step. `complete` changes none."""
     steps = tuple(
-        Step(screen(shade + index), action, (candidates or {}).get(index, ()), (scores or {}).get(index))
+        Step(screen(shade + index, elements), action, (candidates or {}).get(index, ()), (scores or {}).get(index))
         for index, action in enumerate(actions)
     )
     last = len(actions) - (bool(actions) and actions[-1] == COMPLETE)
