@@ -33,7 +33,7 @@ def endings(
         yield Draft(trajectory, step, COMPLETE, Generator.EARLY, False, ease)
     if others := _others(episode, instructions):
         instruction = random.Random(f"{seed}/{trajectory.id}").choice(others)
-        yield Draft(trajectory, end, COMPLETE, Generator.CROSS_GOAL, False, MADE_UP, instruction)
+        yield Draft(trajectory, end, COMPLETE, Generator.CROSS_GOAL, False, MADE_UP + 0.5, instruction)
     last = done[-1].action
     further = islice(chain([last], siblings(episode.last, last)), max_negatives)
     for rank, action in enumerate(further):

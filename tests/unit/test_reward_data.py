@@ -69,8 +69,8 @@ def test_a_demonstration_gives_exactly_these_rows() -> None:
         ("round-0001/form/0/0#2.1", own, 'type "Ann"', False, "repeat"),
         ("round-0001/form/0/0#2.2", own, "complete", False, "early"),
         ("round-0001/form/0/0#3.0", own, "complete", True, "outcome"),
-        ("round-0001/form/0/0#3.1", 'Enter "Bob" and submit', "complete", False, "cross_goal"),
-        ("round-0001/form/0/0#3.2", own, 'click button "Submit" 50,130', False, "past_end"),
+        ("round-0001/form/0/0#3.1", own, 'click button "Submit" 50,130', False, "past_end"),
+        ("round-0001/form/0/0#3.2", own, 'click checkbox "Post" 26,86', False, "past_end"),
         ("round-0001/form/0/0#3.3", 'Enter "nnA" and submit', "complete", False, "edited"),
     ]
 
