@@ -37,6 +37,7 @@ from tasks.statistics import sequential_test
 from tasks.workers import JSON, TRAJECTORIES, Crew, spread
 
 SEEDS_A_ROUND = 1000
+CHUNK = 32  # questions that a worker answers at a time
 MODELS = {"champion": STATE, "challenger": ROUND}
 
 
@@ -62,8 +63,8 @@ def run(params: Params) -> None:
         demonstrations = held_out(list(goals.values()), first, params)
         questions = [*ask(episodes, demonstrations, params), *attacks(demonstrations)]
         crew = Crew(make_judge, (source,), params.numerics.threads)
-        chunks = [(f"judged-{at // 32}.json", questions[at : at + 32]) for at in range(0, len(questions), 32)]
-        judged = list(spread("evaluate reward models", crew, chunks, kept, JSON))
+        units = [(f"judged-{place}.json", chunk) for place, chunk in enumerate(chunks(questions))]
+        judged = list(spread("evaluate reward models", crew, units, kept, JSON))
     _write(episodes, verdicts, judged, judge_explored(params.numerics.threads, kept))
 
 
@@ -111,6 +112,19 @@ def make_player(number: int, source: Source) -> Callable[[tuple[str, Sequence[In
         ]
 
     return play
+
+
+def chunks(questions: Sequence[Question]) -> list[list[Question]]:
+    """The questions in portions of some :data:`CHUNK`, those of one context in the same one."""
+    grouped: dict[Context, list[Question]] = {}
+    for question in questions:
+        grouped.setdefault(question.context, []).append(question)
+    found: list[list[Question]] = [[]]
+    for group in grouped.values():
+        if len(found[-1]) >= CHUNK:
+            found.append([])
+        found[-1] += group
+    return found if questions else []
 
 
 def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, Any]]]:

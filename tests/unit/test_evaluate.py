@@ -9,7 +9,8 @@ from hand_built import NAME, click, screen
 from small_round import goal, params
 
 from environments.types import End, Episode, Instance, Step
-from tasks.evaluate import play
+from models.prompts import context_at
+from tasks.evaluate import Question, chunks, play
 from tasks.records import Origin, Trajectory
 from tasks.workers import Crew
 
@@ -55,3 +56,14 @@ def test_where_nothing_is_settled_more_instances_are_played(tmp_path: Path) -> N
 def test_a_challenger_behind_is_not_looked_at_again(tmp_path: Path) -> None:
     _, verdicts = play(Crew(scripted, ("champion",), 2), GOALS[:1], 500, LOOKS, tmp_path)
     assert {line["look"] for line in verdicts} == {1}
+
+
+def test_what_is_asked_of_one_screen_is_asked_at_once() -> None:
+    """Contexts that come up again join their portion; a portion is full from 32 questions on."""
+    contexts = [context_at(f"Do {number}", (), screen(number)) for number in range(3)]
+    questions = [Question(contexts[place % 3], click(NAME), {"id": str(place)}) for place in range(60)]
+    portions = chunks(questions)
+    assert [len(portion) for portion in portions] == [40, 20]
+    assert [len({question.context for question in portion}) for portion in portions] == [2, 1]
+    assert sorted(int(question.about["id"]) for portion in portions for question in portion) == list(range(60))
+    assert chunks([]) == []
