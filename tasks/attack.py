@@ -21,7 +21,7 @@ from tasks.files import ROUND, STATE, write_json, write_whole
 from tasks.generators import Generator
 from tasks.metrics import success
 from tasks.params import Params
-from tasks.records import RewardRow, Trajectory, read_trajectories, write_rows
+from tasks.records import Origin, RewardRow, Trajectory, read_trajectories, write_rows
 from tasks.reward_data.draft import Draft
 from tasks.reward_data.rule import siblings, wrong_actions
 from tasks.serving import engines
@@ -58,7 +58,7 @@ def run(params: Params) -> None:
 
     The rows are of trajectories in the corpus. ``attacks.json`` has how many of the steps were ``beaten``.
     """
-    demonstrations = list(read_trajectories(KNOWN))
+    demonstrations = [one for one in read_trajectories(KNOWN) if one.origin is Origin.DEMONSTRATION]
     switched_off = Generator.ATTACK in params.filter.without
     drawn = draw(demonstrations, 0 if switched_off else params.attack.steps, params.seed)
     units = [(one.id.replace("/", "-"), (one, steps)) for one, steps in drawn]

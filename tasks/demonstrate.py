@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from environments.oracles import next_action, pages
@@ -16,6 +19,7 @@ from tasks.progress import Progress
 from tasks.propose import easy_enough
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, write_rows, write_trajectories
 from tasks.reward_data import reward_rows
+from tasks.reward_data.rule import clicked
 
 
 def run(params: Params) -> None:
@@ -36,18 +40,20 @@ def run(params: Params) -> None:
 
 
 def _of_goal(world: World, goal: Goal, settings: Demonstrate) -> list[Trajectory]:
-    """The first ``per_goal`` solved instances, from seed 0 on.
+    """The first ``per_goal`` solved instances, from seed 0 on, and what of them fails with a move left out.
 
     Raises:
         RatchetError: when the oracle solves too few of them.
     """
     solved: list[Trajectory] = []
+    failed: list[Trajectory] = []
     for seed in range(settings.max_tries):
         episode = demonstrate(world, Instance(goal, seed))
         if world.verdict():
             solved.append(Trajectory(f"seed/{goal.id}/{seed}/0", 0, Origin.DEMONSTRATION, episode))
+            failed += spoiled(world, solved[-1])
         if len(solved) == settings.per_goal:
-            return solved
+            return [*solved, *failed]
     raise RatchetError(
         f"goal {goal.id!r}: its oracle solved {len(solved)} of {settings.max_tries} seeds, {settings.per_goal} are "
         "needed (demonstrate.per_goal); lower it, raise demonstrate.max_tries, or mend the oracle"
@@ -69,10 +75,40 @@ def demonstrate(world: World, instance: Instance) -> Episode:
     return Episode(instance, start.instruction, tuple(steps), screen, end)
 
 
+def spoiled(world: World, solved: Trajectory) -> list[Trajectory]:
+    """The demonstration without one of its moves, where the world then says that it failed; none where it cannot be.
+
+    What ends the work is left in, and what is typed goes with the click before it. The first move that can be left
+    out is, in an order that the id draws.
+    """
+    acts = [step.action for step in solved.episode.acts]
+    for place in random.Random(solved.id).sample(range(len(acts) - 1), max(0, len(acts) - 1)):
+        hangs = acts[place].kind is not Kind.TYPE and acts[place + 1].kind is Kind.TYPE
+        left = [*acts[:place], *acts[place + 1 + hangs :]]
+        episode = _replayed(world, solved.episode, left) if left else None
+        if episode and not world.verdict():
+            return [replace(solved, id=f"{solved.id}-spoiled", origin=Origin.SPOILED, episode=episode)]
+    return []
+
+
+def _replayed(world: World, solved: Episode, actions: Sequence[Action]) -> Episode | None:
+    """An episode of these actions; None where what one names is not there."""
+    start = world.reset(solved.instance.goal, solved.instance.seed)
+    screen, steps = start.observation, list[Step]()
+    for action in actions:
+        at = clicked(action, screen)
+        if world.ended or (action.target and (at is None or (at.kind, at.text) != action.target)):
+            return None
+        steps.append(Step(screen, action))
+        screen = world.step(action)
+    return replace(solved, steps=tuple(steps), last=screen, end=End.WORLD if world.ended else End.COMPLETED)
+
+
 def _store(folder: Path, trajectories: list[Trajectory], params: Params) -> None:
     folder.mkdir()
     write_trajectories(folder, trajectories)
-    write_rows(folder / "agent_rows.parquet", AgentRow, agent_rows(trajectories, 0.0))
+    solved = [one for one in trajectories if one.origin is Origin.DEMONSTRATION]
+    write_rows(folder / "agent_rows.parquet", AgentRow, agent_rows(solved, 0.0))
     negatives, without = params.filter.max_negatives, params.filter.without
     rows = reward_rows(trajectories, accept=0.0, max_negatives=negatives, seed=params.seed, without=without)
     write_rows(folder / "reward_rows.parquet", RewardRow, rows)

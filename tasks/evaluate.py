@@ -22,7 +22,7 @@ from models.prompts import Context, context_at
 from models.roles import Agent, RewardModel
 from tasks import attack
 from tasks.curriculum import Curriculum
-from tasks.demonstrate import demonstrate
+from tasks.demonstrate import demonstrate, spoiled
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
 from tasks.metrics import Judgement, Verdict, pairs_by_look, summarise, write_plots
 from tasks.params import Params
@@ -147,15 +147,16 @@ def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, 
 
 
 def held_out(goals: Sequence[Goal], first_seed: int, params: Params) -> list[Trajectory]:
-    """Oracle episodes on held-out instances, those that the world says are right."""
-    demonstrations = []
+    """Oracle episodes on held-out instances that the world says are right, and those that fail with a move left out."""
+    demonstrations = list[Trajectory]()
     for goal in goals:
         with closing(open_world(goal.world)) as world:
             for n in range(params.evaluate.pairs_per_goal if goal.page in pages() else 0):
                 episode = demonstrate(world, Instance(goal, first_seed + SEEDS_A_ROUND // 2 + n))
                 if world.verdict():
                     name = f"held-out/{episode.instance.name}/0"
-                    demonstrations.append(Trajectory(name, 0, Origin.DEMONSTRATION, episode))
+                    solved = Trajectory(name, 0, Origin.DEMONSTRATION, episode)
+                    demonstrations += [solved, *spoiled(world, solved)]
     return demonstrations
 
 
@@ -173,6 +174,7 @@ def attacks(demonstrations: Sequence[Trajectory]) -> list[Question]:
     return [
         _question(f"{one.id}#{step}", one.episode, step, action, place == 0, "attack")
         for one in demonstrations
+        if one.origin is Origin.DEMONSTRATION
         for step in range(len(one.episode.acts) + 1)
         for place, action in enumerate(attack.options(one, step))
     ]

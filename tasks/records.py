@@ -34,6 +34,7 @@ class Origin(StrEnum):
     """How a trajectory came about."""
 
     DEMONSTRATION = "demonstration"  # a scripted oracle
+    SPOILED = "spoiled"  # a demonstration with a move left out, which the world says failed
     SEARCH = "search"  # reward-guided search
     CONTINUATION = "continuation"  # a rollout from a step of a failed path
     EVALUATION = "evaluation"  # a greedy episode on a held-out instance

@@ -13,10 +13,10 @@ from operator import itemgetter
 
 from tasks.acceptance import rejection
 from tasks.generators import Generator
-from tasks.records import RewardRow, Trajectory
+from tasks.records import Origin, RewardRow, Trajectory
 from tasks.reward_data.balance import choose
 from tasks.reward_data.continuation import continued
-from tasks.reward_data.corruption import endings
+from tasks.reward_data.corruption import endings, undone
 from tasks.reward_data.draft import Draft
 from tasks.reward_data.edit import edited
 from tasks.reward_data.rule import executed, proposed
@@ -63,6 +63,8 @@ def _drafts(trajectories: list[Trajectory], accept: float, max_negatives: int, s
     instructions = _instructions(trajectories)
     yield from continued(trajectories, accept)
     for trajectory in trajectories:
+        if trajectory.origin is Origin.SPOILED:
+            yield from undone(trajectory)
         if rejection(trajectory, accept) is None:
             yield from proposed(trajectory)
             yield from executed(trajectory, max_negatives)
