@@ -269,10 +269,14 @@ class World(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A goal instance: a goal and the seed that fixes its wording and layout."""
+    """A goal instance: a goal and the seed that fixes its wording and layout.
+
+    ``asked`` is what is asked for instead of what the world would say; "" for the world's own instruction.
+    """
 
     goal: Goal
     seed: int
+    asked: str = ""
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ RatchetError
  +-- WorkspaceError   git, DVC or the remote is not as a round needs it
  +-- BusyError        another round holds the workspace
  +-- StageError       a stage ended with an error
- +-- JudgeError       a judge of another server does not answer or refuses
+ +-- ChatError        a model on another server does not answer or refuses
 """
 
 from __future__ import annotations
@@ -41,5 +41,5 @@ class StageError(RatchetError):
     """A stage ended with an error; its log says more."""
 
 
-class JudgeError(RatchetError):
-    """A judge of another server does not answer or refuses."""
+class ChatError(RatchetError):
+    """A model on another server does not answer or refuses."""

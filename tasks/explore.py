@@ -29,7 +29,7 @@ def run(params: Params) -> None:
         raise ParamsError(
             f"goal {min(unknown)!r}: not in {params.goals}; put it back, or run `dvc repro -s -f propose`"
         )
-    instances = [Instance(goals[item["goal"]], item["seed"]) for item in plan["instances"]]
+    instances = [Instance(goals[item["goal"]], item["seed"], item.get("instruction", "")) for item in plan["instances"]]
     units = [(instance.name.replace("/", "-"), instance) for instance in instances]
     with engines("explore", params, [STATE / "agent", STATE / "reward"]) as source:
         crew = Crew(make_worker, (params, plan["round"], source), params.numerics.threads)

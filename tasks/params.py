@@ -129,9 +129,13 @@ class Propose(Section):
     """``per_goal``: goal instances of a round, as a mean over the goals; null as ``hardest_tier`` is all tiers.
 
     ``opening``: tiers whose goals get more than one instance from the first round on (:mod:`tasks.curriculum`).
+    ``new``: the share of them that ask for something else where a path was solved; ``proposer`` is ``recombine``, or
+    the name of a language model at ``OPENAI_BASE_URL`` (:mod:`tasks.proposers`).
     """
 
     per_goal: int = Field(ge=1)
+    new: float = Field(ge=0, le=1)
+    proposer: str = Field(min_length=1)
     opening: int = Field(ge=1)
     hardest_tier: int | None = Field(ge=1)
 

@@ -1,8 +1,9 @@
-"""Stage ``propose``: the goal instances of a round, from the goal files and the curriculum."""
+"""Stage ``propose``: the goal instances of a round, from the goal files, the curriculum and what was solved."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from environments.registry import load_goals
@@ -11,6 +12,8 @@ from tasks.curriculum import Curriculum
 from tasks.errors import ParamsError
 from tasks.files import ROUND, STATE, write_json
 from tasks.params import Params
+from tasks.proposers import Asked, NewGoal, Recombined, new_goals
+from tasks.records import AgentRow, Trajectory, read_rows, read_trajectories
 
 SEEDS_A_ROUND = 10_000  # round n has the seeds from n * 10,000 on; those below 10,000 are the demonstrations'
 
@@ -18,15 +21,38 @@ SEEDS_A_ROUND = 10_000  # round n has the seeds from n * 10,000 on; those below 
 def run(params: Params) -> None:
     """Write ``data/round/instances.json``: ``{"round": n, "instances": [{"goal": id, "seed": int}, ...]}``.
 
+    Those that ask for something new have an ``instruction``, and the seed of the instance on whose screens it is.
+
     Raises:
         ParamsError: when the round would need seeds that it must not use.
     """
-    goals = easy_enough(load_goals(Path(params.goals)), params.propose.hardest_tier)
+    settings = params.propose
+    goals = easy_enough(load_goals(Path(params.goals)), settings.hardest_tier)
     curriculum = Curriculum.read(STATE / "curriculum.json")
-    counts = curriculum.apportion(goals, params.propose.per_goal * len(goals), params.propose.opening)
+    total = settings.per_goal * len(goals)
+    new = _new_goals(goals, curriculum, min(round(settings.new * total), total - len(goals)), params)
+    counts = curriculum.apportion(goals, total - len(new), settings.opening)
     seeds = fresh_seeds(curriculum.round, sum(counts.values()), params)
     instances = [{"goal": goal, "seed": seed} for goal, seed in zip(_repeat(counts), seeds, strict=True)]
-    write_json(ROUND / "instances.json", {"round": curriculum.round, "instances": instances})
+    asked = [asdict(one) for one in new]
+    write_json(ROUND / "instances.json", {"round": curriculum.round, "instances": [*instances, *asked]})
+
+
+def _new_goals(goals: Mapping[str, Goal], curriculum: Curriculum, count: int, params: Params) -> list[NewGoal]:
+    """New goals from what the corpus has solved."""
+    if count == 0:
+        return []
+    name, seed = params.propose.proposer, f"{params.seed}/{curriculum.round}"
+    proposer = Recombined(params.seed) if name == "recombine" else Asked(name)
+    weights = {goal: curriculum.weight(goal) for goal in goals}
+    return new_goals(solved(STATE / "corpus"), proposer, count, weights, seed)
+
+
+def solved(corpus: Path) -> Iterator[Trajectory]:
+    """The trajectories of a corpus that the agent learns from."""
+    for part in sorted(corpus.iterdir()):
+        learnt = {row.trajectory for row in read_rows(part / "agent_rows.parquet", AgentRow)}
+        yield from (one for one in read_trajectories(part) if one.id in learnt and one.episode.acts)
 
 
 def easy_enough(goals: Mapping[str, Goal], hardest: int | None) -> dict[str, Goal]:

@@ -21,7 +21,8 @@ NOT_ENDED = (End.PRUNED, End.CRASHED)
 def judge_explored(processes: int, kept: Path) -> dict[str, bool]:
     """The world's verdict on each path of the round's search that came to an end, by the trajectory's id.
 
-    A path that does not play as it was recorded is left out, with a warning.
+    A path that does not play as it was recorded is left out, with a warning; one that was asked for something else
+    than the world asks for is too, for the world cannot say.
     """
     paths = [one for one in read_trajectories(ROUND / "scored") if came_to_an_end(one)]
     groups = groupby(paths, key=lambda trajectory: trajectory.episode.instance.name)
@@ -45,6 +46,7 @@ def _replayed(paths: Sequence[Trajectory]) -> Iterator[tuple[str, bool]]:
         walker = Walker(world, instance)
         for path in paths:
             try:
-                yield path.id, walker.verdict(path.episode)
+                if path.episode.instruction == walker.start.instruction:
+                    yield path.id, walker.verdict(path.episode)
             except WorldError as error:
                 log.warning("%s: not judged by the world: %s", path.id, error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -41,7 +42,7 @@ class Walker:
         """The beginning of the episode. Raises WorldError when the world does not start."""
         start = self._again(self._reset)
         self._stands = []
-        return start
+        return replace(start, instruction=self._instance.asked or start.instruction)
 
     @property
     def left(self) -> int:

@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from environments.types import COMPLETE, Action, Kind, Observation
 from tasks.generators import Generator
@@ -21,8 +22,16 @@ from tasks.reward_data.rule import clicked
 _EASE = MADE_UP + 0.5  # of steps: after the most tempting of the others
 
 
-def edited(trajectory: Trajectory, seed: int) -> Iterator[Draft]:
-    """Rows of a solved path under edited instructions, one edit for each name of the instruction that it acted on."""
+class Edit(NamedTuple):
+    """Another instruction, and the step at which it asks for another action than was taken: ``instead``."""
+
+    step: int
+    instruction: str
+    instead: Action
+
+
+def edits(trajectory: Trajectory, seed: int) -> Iterator[Edit]:
+    """One edit for each name of the instruction that the path acted on."""
     episode, named = trajectory.episode, set[str]()
     for index, step in enumerate(episode.acts):
         name = _name(step.action, step.observation)
@@ -31,10 +40,16 @@ def edited(trajectory: Trajectory, seed: int) -> Iterator[Draft]:
         named.add(name)
         chooser = random.Random(f"{seed}/{trajectory.id}/{index}")
         if other := _other(step.action, step.observation, episode.instruction, chooser):
-            instruction, instead = _swapped(episode.instruction, name, _name(other, step.observation)), other
-            yield Draft(trajectory, index, step.action, Generator.EDITED, False, _EASE, instruction)
-            yield Draft(trajectory, index, instead, Generator.EDITED, True, _EASE, instruction)
-            yield Draft(trajectory, len(episode.acts), COMPLETE, Generator.EDITED, False, MADE_UP, instruction)
+            yield Edit(index, _swapped(episode.instruction, name, _name(other, step.observation)), other)
+
+
+def edited(trajectory: Trajectory, seed: int) -> Iterator[Draft]:
+    """The rows of a solved path under edited instructions."""
+    acts = trajectory.episode.acts
+    for index, instruction, instead in edits(trajectory, seed):
+        yield Draft(trajectory, index, acts[index].action, Generator.EDITED, False, _EASE, instruction)
+        yield Draft(trajectory, index, instead, Generator.EDITED, True, _EASE, instruction)
+        yield Draft(trajectory, len(acts), COMPLETE, Generator.EDITED, False, MADE_UP, instruction)
 
 
 def _name(action: Action, observation: Observation) -> str:

@@ -13,6 +13,7 @@ from environments.types import Action, Element, End, Episode, Instance, Step
 from tasks.demonstrate import demonstrate
 from tasks.records import Origin, Trajectory
 from tasks.replay import came_to_an_end, make_replayer
+from tasks.walker import Walker
 
 GOALS = load_goals(Path(__file__).parents[2] / "data/goals/starter.yaml")
 INSTANCE = Instance(GOALS["click-test-2"], 7)
@@ -45,6 +46,16 @@ def test_the_world_judges_what_the_reward_model_accepted(caplog: pytest.LogCaptu
 
     assert dict(found) == {"right": True, "wrong": False, "again": True}
     assert "tampered: not judged by the world" in caplog.text
+
+
+def test_what_the_world_did_not_ask_for_it_does_not_judge() -> None:
+    with closing(open_world(INSTANCE.goal.world)) as world:
+        right = demonstrate(world, INSTANCE)
+        asked = Walker(world, replace(INSTANCE, asked="Click button nine.")).start
+        assert (asked.instruction, asked.observation) == ("Click button nine.", right.acts[0].observation)
+        assert Walker(world, INSTANCE).start.instruction == right.instruction
+    other = replace(right, instruction="Click button nine.")
+    assert dict(make_replayer()([_recorded("own", right), _recorded("asked", other)])) == {"own": True}
 
 
 def test_only_paths_of_the_search_that_ended_are_judged() -> None:

@@ -18,7 +18,7 @@ from PIL import Image
 from environments.types import COMPLETE, Action, Element, Kind, Observation
 from models.prompts import Context
 from tasks.audit.vision import Vision, every_screen, keyframes, read_answer
-from tasks.errors import JudgeError
+from tasks.errors import ChatError
 
 OK = Element("button", "OK", (0, 0, 10, 10))
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
@@ -136,7 +136,7 @@ def test_keyframes_are_the_screens_that_changed(monkeypatch: pytest.MonkeyPatch)
 def test_a_refusal_and_a_silence_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with server(lambda _: said("no such model"), status=404) as (url, _):
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-        with pytest.raises(JudgeError, match=r"the judge refused \(404\): .*no such model"):
+        with pytest.raises(ChatError, match=r"the model .* refused \(404\): .*no such model"):
             Vision("m").score([context()], [[COMPLETE]])
-    with pytest.raises(JudgeError, match=r"does not answer: .*set OPENAI_BASE_URL"):
+    with pytest.raises(ChatError, match=r"does not answer: .*set OPENAI_BASE_URL"):
         Vision("m").score([context()], [[COMPLETE]])
