@@ -102,7 +102,7 @@ def test_a_tier_opens_when_the_one_below_is_solved_often_enough() -> None:
     goals = {"one": goal("one", 1), "two": goal("two", 2), "four": goal("four", 4)}
     closed = Curriculum(2, {"one": Tally(4, 1), "two": Tally(4, 0), "four": Tally(4, 0)})
     assert closed.open_tiers(goals.values(), 1) == {1}
-    assert closed.apportion(goals, 12) == {"one": 10, "two": 1, "four": 1}
+    assert closed.apportion(goals, 12, 1) == {"one": 10, "two": 1, "four": 1}
     opened = Curriculum(2, {"one": Tally(4, 2), "two": Tally(4, 1), "four": Tally(4, 0)})
     assert opened.open_tiers(goals.values(), 1) == {1, 2}
 
