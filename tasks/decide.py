@@ -37,8 +37,10 @@ def run(params: Params) -> None:
         read_json(evaluation / f"{name}.json") for name in ("episodes", "judgements", "attacks")
     )
     history = _history()
-    explored, verdicts = read_trajectories(ROUND / "scored"), read_json(evaluation / "explored.json")
-    monitors = watch(explored, verdicts, judgements, params.filter.accept, history)
+    found_out = read_json(evaluation / "explored.json")
+    explored = read_trajectories(ROUND / "scored")
+    monitors = watch(explored, found_out["verdicts"], judgements, params.filter.accept, history)
+    monitors["agent"] = {"kl": found_out["kl"]}
     alarms = raised(monitors, params.decide.limits)
     alarms["reward"] += objections(judgements, attacks, params.decide.alpha)
     decision = decide(episodes, judgements, params.decide.alpha, params.evaluate.looks, alarms)

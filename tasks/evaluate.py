@@ -23,6 +23,7 @@ from models.roles import Agent, RewardModel
 from tasks import attack
 from tasks.curriculum import Curriculum
 from tasks.demonstrate import demonstrate, spoiled
+from tasks.drift import divergence
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
 from tasks.metrics import Judgement, Verdict, pairs_by_look, summarise, write_plots
 from tasks.params import Params
@@ -65,7 +66,9 @@ def run(params: Params) -> None:
         crew = Crew(make_judge, (source,), params.numerics.threads)
         units = [(f"judged-{place}.json", chunk) for place, chunk in enumerate(chunks(questions))]
         judged = list(spread("evaluate reward models", crew, units, kept, JSON))
-    _write(episodes, verdicts, judged, judge_explored(params.numerics.threads, kept))
+        drift = divergence(source, params.seed, params.numerics.threads, kept)
+    explored = {"verdicts": judge_explored(params.numerics.threads, kept), "kl": drift}
+    _write(episodes, verdicts, judged, explored)
 
 
 def play(
@@ -241,7 +244,7 @@ def _write(
     episodes: Sequence[Trajectory],
     verdicts: Sequence[Verdict],
     judged: Sequence[Judgement],
-    explored: Mapping[str, bool],
+    explored: Mapping[str, Any],
 ) -> None:
     judgements = [one for one in judged if one["source"] != "attack"]
     assaults = [one for one in judged if one["source"] == "attack"]

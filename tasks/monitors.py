@@ -124,11 +124,13 @@ def slope(values: Sequence[float]) -> float | None:
 def raised(monitors: Mapping[str, Figures], limits: Limits) -> dict[str, list[str]]:
     """The alarms: what stops the promotion of each model, in words.
 
-    The agent's are of what it was taught with, exploration and the champion reward model; the reward model's its own.
+    The agent's are its own, and of what it was taught with, exploration and the champion reward model; the reward
+    model's its own.
     """
     return {
         "agent": _beyond("exploration", monitors["explored"], limits)
-        + _beyond("the champion reward model", monitors["champion"], limits),
+        + _beyond("the champion reward model", monitors["champion"], limits)
+        + _beyond("the challenger agent", monitors["agent"], limits),
         "reward": _beyond("the challenger", monitors["challenger"], limits),
     }
 
@@ -140,6 +142,7 @@ def _beyond(whose: str, figures: Figures, limits: Limits) -> list[str]:
         "accepted_wrong_low": limits.accepted_wrong,
         "wrong_slope": limits.wrong_slope,
         "distance": limits.distance,
+        "kl": limits.kl,
     }
     found = []
     for name, value in figures.items():

@@ -217,6 +217,7 @@ class Limits(Section):
     accepted_wrong: float | None = Field(ge=0, le=1)
     wrong_slope: float | None = Field(ge=-1, le=1)
     distance: float | None = Field(ge=0, le=1)
+    kl: float | None = Field(ge=0)
 
 
 class Decide(Section):

@@ -69,7 +69,7 @@ def _evaluate(
     write_json(ROUND / "evaluation" / "judgements.json", judgements)
     write_json(ROUND / "evaluation" / "attacks.json", attacks)
     explored = {one.id: place == 0 for place, one in enumerate(read_trajectories(ROUND / "scored"))}
-    write_json(ROUND / "evaluation" / "explored.json", explored)
+    write_json(ROUND / "evaluation" / "explored.json", {"verdicts": explored, "kl": 0.125})
     decide.run(params(evaluate={"looks": 1}))
     decision: dict[str, Any] = read_json(ROUND / "decision.json")
     return decision
@@ -152,6 +152,7 @@ def test_an_alarm_stops_a_promotion_and_the_next_round_knows_the_figure() -> Non
     monitors = read_json(ROUND / "monitors.json")
     assert [monitors[model]["accepted_wrong"] for model in ("champion", "challenger")] == [0.975, 0.975]
     assert monitors["explored"]["pass_k"] == 0.5
+    assert monitors["agent"] == {"kl": 0.125}
     assert read_json(NEXT / "monitors.json") == {"accepted_wrong": [0.975]}
 
 

@@ -92,12 +92,18 @@ def test_the_judges_are_watched_on_live_outcomes_alone() -> None:
 def test_alarms_name_the_figure_the_model_and_the_limit() -> None:
     monitors = {
         "explored": {"pass_1": 0.1, "pass_k": 0.2, "diversity": None},
+        "agent": {"kl": 0.25},
         "champion": {"separation_high": 0.1, "accepted_wrong_low": 0.5, "wrong_slope": None},
         "challenger": {"separation_high": -0.1, "accepted_wrong_low": 0.6, "wrong_slope": 0.05},
     }
-    limits = Limits(pass_k=0.3, diversity=1.5, separation=0.0, accepted_wrong=0.5, wrong_slope=0.1, distance=0.5)
+    limits = Limits(
+        pass_k=0.3, diversity=1.5, separation=0.0, accepted_wrong=0.5, wrong_slope=0.1, distance=0.5, kl=0.2
+    )
     assert raised(monitors, limits) == {
-        "agent": ["alarm: pass_k of exploration is 0.200, below 0.3"],
+        "agent": [
+            "alarm: pass_k of exploration is 0.200, below 0.3",
+            "alarm: kl of the challenger agent is 0.250, above 0.2",
+        ],
         "reward": [
             "alarm: separation_high of the challenger is -0.100, below 0.0",
             "alarm: accepted_wrong_low of the challenger is 0.600, above 0.5",
