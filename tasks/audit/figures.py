@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,10 +129,12 @@ def _with_interval(judged: Sequence[Judged], statistic: Statistic) -> dict[str, 
         instances.setdefault(item.case.instance, []).append(item)
     samples = [sample(group) for group in instances.values()]
 
-    def of(drawn: Floats) -> float | None:
-        return statistic(_together([samples[place] for place in drawn.astype(int)]))
+    @cache  # few instances are drawn in few ways
+    def of(places: tuple[int, ...]) -> float | None:
+        return statistic(_together([samples[place] for place in places]))
 
-    interval = bootstrap_interval(np.arange(len(samples), dtype=float), of, SEED, DRAWS)
+    rows = np.arange(len(samples), dtype=float)
+    interval = bootstrap_interval(rows, lambda drawn: of(tuple(np.sort(drawn).astype(int).tolist())), SEED, DRAWS)
     low, high = interval or (None, None)
     return {"value": statistic(sample(judged)), "low": low, "high": high}
 
