@@ -1,8 +1,8 @@
 """Stage attack: where the champion reward model is fooled, for its successor to learn from.
 
 REFORM (Pathmanathan et al. 2025): a reward model is searched for what it wrongly likes, and repaired with it. The steps
-are those of the seed's demonstrations, of which the world said what is right; at each, every action that rules know to
-be wrong is tried on the model, `complete` among them.
+are those of the seed's demonstrations, of which the world said what is right; at each, actions that rules know to be
+wrong are tried on the model, `complete` among them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 
 from environments.types import COMPLETE, Action
@@ -28,6 +28,7 @@ from tasks.serving import engines
 from tasks.stages import scratch
 from tasks.workers import JSON, Crew, spread
 
+MOST = 12  # wrong actions tried on a step
 LIKED = 0.5  # p(+) from which a wrong action is liked
 KNOWN = STATE / "corpus" / "seed"  # what is attacked
 
@@ -90,12 +91,12 @@ def draw(demonstrations: Sequence[Trajectory], count: int, seed: int) -> list[tu
 
 
 def options(trajectory: Trajectory, step: int) -> list[Action]:
-    """The right action at a step of a demonstration, and all that are known to be wrong."""
+    """The right action at a step of a demonstration, and the :data:`MOST` most tempting that are known to be wrong."""
     acts = trajectory.episode.acts
     if step == len(acts):
         last = acts[-1].action
-        return [COMPLETE, last, *siblings(trajectory.episode.last, last)]
-    return [acts[step].action, COMPLETE, *wrong_actions(trajectory, step)]
+        return [COMPLETE, *islice(chain([last], siblings(trajectory.episode.last, last)), MOST)]
+    return [acts[step].action, *islice(chain([COMPLETE], wrong_actions(trajectory, step)), MOST)]
 
 
 def context(trajectory: Trajectory, step: int) -> Context:

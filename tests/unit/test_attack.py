@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from hand_built import COMPLETE, MAIL, NAME, POST, SUBMIT, click, demonstration, typed
 
-from tasks.attack import Assault, context, draw, options, rows_of
+from environments.types import Element
+from tasks.attack import MOST, Assault, context, draw, options, rows_of
 
 PATH = demonstration(click(NAME), typed("Ann"), click(SUBMIT))
 
@@ -18,6 +19,16 @@ def test_every_action_that_is_known_to_be_wrong_is_tried() -> None:
     assert set(wrong) >= {COMPLETE, click(SUBMIT), click(MAIL), click(POST), typed("Ann"), typed("submit")}
     assert right not in wrong
     assert len(set(wrong)) == len(wrong)
+
+
+def test_on_a_full_screen_the_most_tempting_are_tried() -> None:
+    """Links beside a button: the other buttons come first."""
+    links = tuple(Element("link", f"l{place}", (5, 5 * place, 30, 4)) for place in range(30))
+    buttons = tuple(Element("button", f"b{place}", (90, 12 * place, 30, 10)) for place in range(4))
+    tried = options(demonstration(click(buttons[0]), instruction="Go on", elements=(*links, *buttons)), 0)
+    assert len(tried) == 1 + MOST
+    assert tried[1] == COMPLETE
+    assert {click(button) for button in buttons} <= set(tried)
 
 
 def test_what_may_be_done_in_any_order_is_not_tried() -> None:
