@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from environments.types import Goal
-from tasks.errors import RecordError
+from tasks.errors import ParamsError, RecordError
 from tasks.files import read_json, write_json
 
 OPENS_FROM = Fraction(1, 2)  # share of a tier's instances solved from which the next tier opens
@@ -125,3 +125,18 @@ class Curriculum:
         tiers = sorted(tallies)
         ready = {tier for tier, tally in tallies.items() if tally.tried and tally.solved >= OPENS_FROM * tally.tried}
         return {*tiers[:opening], *(tier for below, tier in pairwise(tiers) if below in ready)}
+
+
+def easy_enough(goals: Mapping[str, Goal], hardest: int | None) -> dict[str, Goal]:
+    """The goals of tier ``hardest`` and below, all of them if it is None.
+
+    Raises:
+        ParamsError: when there are none.
+    """
+    kept = {name: goal for name, goal in goals.items() if hardest is None or goal.tier <= hardest}
+    if not kept:
+        lowest = min(goal.tier for goal in goals.values())
+        raise ParamsError(
+            f"hardest_tier = {hardest}: the lowest tier of the goals is {lowest}; raise it in params.yaml"
+        )
+    return kept

@@ -11,12 +11,12 @@ from pathlib import Path
 from environments.oracles import next_action, pages
 from environments.registry import load_goals, open_world
 from environments.types import Action, End, Episode, Goal, Instance, Kind, Step, World
+from tasks.curriculum import easy_enough
 from tasks.errors import RatchetError
 from tasks.files import SEED, write_whole
 from tasks.filter import agent_rows
 from tasks.params import Demonstrate, Params
 from tasks.progress import Progress
-from tasks.propose import easy_enough
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, write_rows, write_trajectories
 from tasks.reward_data import reward_rows
 from tasks.reward_data.rule import clicked

@@ -173,7 +173,7 @@ def ask(episodes: Sequence[Trajectory], demonstrations: Sequence[Trajectory], pa
 
 
 def attacks(demonstrations: Sequence[Trajectory]) -> list[Question]:
-    """At each step of the demonstrations the right action, and every one that rules know to be wrong."""
+    """At each step of the demonstrations the right action, and those that are tried against it."""
     return [
         _question(f"{one.id}#{step}", one.episode, step, action, place == 0, "attack")
         for one in demonstrations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from environments.registry import load_goals
 from environments.types import Goal
-from tasks.curriculum import Curriculum
+from tasks.curriculum import Curriculum, easy_enough
 from tasks.errors import ParamsError
 from tasks.files import ROUND, STATE, write_json
 from tasks.params import Params
@@ -53,21 +53,6 @@ def solved(corpus: Path) -> Iterator[Trajectory]:
     for part in sorted(corpus.iterdir()):
         learnt = {row.trajectory for row in read_rows(part / "agent_rows.parquet", AgentRow)}
         yield from (one for one in read_trajectories(part) if one.id in learnt and one.episode.acts)
-
-
-def easy_enough(goals: Mapping[str, Goal], hardest: int | None) -> dict[str, Goal]:
-    """The goals of tier ``hardest`` and below, all of them if it is None.
-
-    Raises:
-        ParamsError: when there are none.
-    """
-    kept = {name: goal for name, goal in goals.items() if hardest is None or goal.tier <= hardest}
-    if not kept:
-        lowest = min(goal.tier for goal in goals.values())
-        raise ParamsError(
-            f"hardest_tier = {hardest}: the lowest tier of the goals is {lowest}; raise it in params.yaml"
-        )
-    return kept
 
 
 def fresh_seeds(number: int, count: int, params: Params) -> range:

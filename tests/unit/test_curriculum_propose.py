@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from small_round import goal, params, write_curriculum, write_goals
 
 from tasks import propose
-from tasks.curriculum import Curriculum, Tally
+from tasks.curriculum import Curriculum, Tally, easy_enough
 from tasks.errors import ParamsError, RecordError
 from tasks.files import read_json
-from tasks.propose import easy_enough, fresh_seeds
+from tasks.propose import fresh_seeds
 
 INSTANCES = Path("data/round/instances.json")
 CURRICULUM = Path("data/state/curriculum.json")
