@@ -51,7 +51,11 @@ def verdicts(decision: Decision) -> list[str]:
 def headline(number: int, decision: Decision) -> str:
     """The first line of a round's commit."""
     promoted = [model for model, verdict in decision.items() if verdict["promoted"]]
-    return f"Round {number}: " + (f"{' and '.join(promoted)} promoted" if promoted else "champions kept")
+    back = [model for model, verdict in decision.items() if verdict.get("rolled_back")]
+    news = [
+        f"{' and '.join(models)} {what}" for models, what in ((promoted, "promoted"), (back, "rolled back")) if models
+    ]
+    return f"Round {number}: " + (", ".join(news) or "champions kept")
 
 
 def round_message(number: int, decision: Decision) -> str:

@@ -2,7 +2,8 @@
 
 Both are judged on the same cases, champion against challenger, so that how hard a case is cancels out. The agents'
 test is sequential, over the looks that evaluate took at them. The monitors must not raise an alarm, and nothing else
-may speak against a reward model (:mod:`tasks.objections`).
+may speak against a reward model (:mod:`tasks.objections`). A champion under which the first round after its promotion
+raises an alarm is rolled back: the state keeps the one that it replaced in ``before`` for as long.
 The reward model's judgements of one trajectory are related, and the test counts each as a case of its own: its
 p-value is somewhat too small where judgements of the same trajectory agree.
 """
@@ -19,7 +20,7 @@ from tasks.curriculum import Curriculum
 from tasks.errors import RecordError
 from tasks.files import ROUND, STATE, copy, read_json, write_json, write_whole
 from tasks.metrics import Judgement, Verdict, correct, pairs_by_look, success
-from tasks.monitors import raised, watch
+from tasks.monitors import in_doubt, raised, watch
 from tasks.objections import objections
 from tasks.params import Params
 from tasks.records import Trajectory, read_trajectories
@@ -44,6 +45,7 @@ def run(params: Params) -> None:
     alarms = raised(monitors, params.decide.limits)
     alarms["reward"] += objections(judgements, attacks, params.decide.alpha)
     decision = decide(episodes, judgements, params.decide.alpha, params.evaluate.looks, alarms)
+    _roll_back(decision, in_doubt(monitors, params.decide.limits))
     found = Curriculum.read(STATE / "curriculum.json")
     curriculum = found.next(solved(read_trajectories(ROUND / "scored"), params.filter.accept))
     used = monitors["challenger" if decision["reward"]["promoted"] else "champion"]["accepted_wrong"]
@@ -105,6 +107,7 @@ def _promote(
     )
     return {
         "promoted": promoted,
+        "rolled_back": False,
         "reason": "; ".join([reason, *objections]),
         "champion": champion,
         "challenger": challenger,
@@ -118,6 +121,15 @@ def _promote(
     }
 
 
+def _roll_back(decision: dict[str, Any], doubts: Mapping[str, Sequence[str]]) -> None:
+    """Give up a champion that raised an alarm in the first round after its promotion, for the one it replaced."""
+    for model, alarms in doubts.items():
+        verdict = decision[model]
+        if alarms and not verdict["promoted"] and (STATE / "before" / model).exists():
+            verdict["rolled_back"] = True
+            verdict["reason"] += "; the champion goes, and the one that it replaced comes back"
+
+
 def _history() -> list[float]:
     """``accepted_wrong`` of the reward models that earlier rounds left in use; the first state has none."""
     path = STATE / "monitors.json"
@@ -129,7 +141,11 @@ def _write_state(
 ) -> None:
     folder.mkdir()
     for model in ("agent", "reward"):
-        copy((ROUND if decision[model]["promoted"] else STATE) / model, folder / model)
+        if decision[model]["promoted"]:
+            copy(ROUND / model, folder / model)
+            copy(STATE / model, folder / "before" / model)
+        else:
+            copy((STATE / "before" if decision[model]["rolled_back"] else STATE) / model, folder / model)
     copy(STATE / "corpus", folder / "corpus")
     rows = f"round-{number:04d}"
     if (folder / "corpus" / rows).exists():

@@ -121,16 +121,23 @@ def slope(values: Sequence[float]) -> float | None:
     return sum((place - middle) * value for place, value in enumerate(values)) / spread
 
 
+def in_doubt(monitors: Mapping[str, Figures], limits: Limits) -> dict[str, list[str]]:
+    """The alarms about the models in use, in words: of what the agent explored, and of the reward model itself."""
+    return {
+        "agent": _beyond("exploration", monitors["explored"], limits),
+        "reward": _beyond("the champion reward model", monitors["champion"], limits),
+    }
+
+
 def raised(monitors: Mapping[str, Figures], limits: Limits) -> dict[str, list[str]]:
     """The alarms: what stops the promotion of each model, in words.
 
     The agent's are its own, and of what it was taught with, exploration and the champion reward model; the reward
     model's its own.
     """
+    doubts = in_doubt(monitors, limits)
     return {
-        "agent": _beyond("exploration", monitors["explored"], limits)
-        + _beyond("the champion reward model", monitors["champion"], limits)
-        + _beyond("the challenger agent", monitors["agent"], limits),
+        "agent": doubts["agent"] + doubts["reward"] + _beyond("the challenger agent", monitors["agent"], limits),
         "reward": _beyond("the challenger", monitors["challenger"], limits),
     }
 

@@ -19,6 +19,7 @@ from tasks.versions import Artifact, StageRecord
 KINDS = {f"data/{place}/{kind}": kind for place in ("seed", "round") for kind in ("agent", "reward")}
 MD5 = "dvc.md5"
 LOGGED_MODEL = "ratchet.logged_model"  # MLflow's SQL registry forgets the model_id of a version
+REPLACED = "ratchet.replaced"  # the version that was champion before
 _CHAMPION, _CHALLENGER = "champion", "challenger"
 _DESCRIPTION_LIMIT = 5000  # of MLflow's database column
 
@@ -50,14 +51,26 @@ def decide(version: ModelVersion, commit: str, verdict: Mapping[str, Any]) -> No
         client().set_model_version_tag(version.name, version.version, key, value)
     if verdict["promoted"]:
         crown(version)
-    else:
-        _settle(version)
+        return
+    _settle(version)
+    if verdict.get("rolled_back"):  # decisions of earlier versions do not say
+        _dethrone(version.name)
 
 
 def crown(version: ModelVersion) -> None:
-    """Alias ``champion`` goes to this version, which is ``challenger`` no longer."""
+    """Alias ``champion`` goes to this version, which is ``challenger`` no longer; it notes whom it replaced."""
+    replaced = client().get_registered_model(version.name).aliases.get(_CHAMPION)
+    if replaced is not None and str(replaced) != str(version.version):
+        client().set_model_version_tag(version.name, version.version, REPLACED, str(replaced))
     client().set_registered_model_alias(version.name, _CHAMPION, version.version)
     _settle(version)
+
+
+def _dethrone(name: str) -> None:
+    """Alias ``champion`` goes back to the version that its holder replaced."""
+    holder = client().get_model_version_by_alias(name, _CHAMPION)
+    if replaced := holder.tags.get(REPLACED):
+        client().set_registered_model_alias(name, _CHAMPION, replaced)
 
 
 def _settle(version: ModelVersion) -> None:

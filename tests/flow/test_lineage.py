@@ -16,6 +16,7 @@ from mlflow.entities import Run
 
 from tasks import ancestry, lineage
 from tasks.errors import RatchetError, WorkspaceError
+from tasks.lineage import models
 from tasks.versions import Artifact, StageRecord
 
 SEED_STAGES = {
@@ -252,6 +253,17 @@ def test_versions_name_parents_datasets_and_ids_and_aliases_follow_decisions() -
     )
     assert tags["git.round_commit"] == git("rev-parse", "round-0002")
     assert client().get_registered_model("ratchet-agent").aliases == {"champion": 2}
+    assert client().get_registered_model("ratchet-reward").aliases == {"champion": 3}
+
+
+@pytest.mark.usefixtures("two_rounds")
+def test_a_roll_back_gives_the_alias_to_the_version_that_was_replaced() -> None:
+    """Of the reward model, version 3 replaced version 1."""
+    holder = client().get_model_version_by_alias("ratchet-reward", "champion")
+    newest = client().get_model_version("ratchet-reward", "2")
+    models.decide(newest, "c0ffee", {"promoted": False, "rolled_back": True, "reason": "alarm"})
+    assert client().get_registered_model("ratchet-reward").aliases == {"champion": 1}
+    models.crown(holder)
     assert client().get_registered_model("ratchet-reward").aliases == {"champion": 3}
 
 

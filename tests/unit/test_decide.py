@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -188,6 +189,32 @@ def test_a_reward_model_that_is_surely_worse_calibrated_is_not_promoted() -> Non
     reward = _evaluate(_episodes(0, 0, 4), _judgements(8, 0) + live)["reward"]
     assert reward["promoted"] is False
     assert reward["reason"].endswith("the Brier score of live judgements rises from 0.310 to 0.610")
+
+
+def test_a_champion_that_raises_an_alarm_after_its_promotion_is_rolled_back() -> None:
+    _evaluate(_episodes(9, 1, 10), _judgements(8, 0))
+    promoted = [digest(NEXT / model) for model in ("agent", "reward")]
+    replaced = [digest(NEXT / "before" / model) for model in ("agent", "reward")]
+    assert promoted == [digest(ROUND / model) for model in ("agent", "reward")]
+    assert replaced == [digest(STATE / model) for model in ("agent", "reward")]
+
+    (NEXT / "corpus" / "round-0001").rename(NEXT / "corpus" / "round-0000")
+    shutil.rmtree(STATE)
+    NEXT.rename(STATE)
+    live = {"query": "outcome", "source": "live", "kind": "complete"}
+    wrong = [_judgement(0.6, 0.6, label=label, **live) for label in (True, *[False] * 39)]
+    decision = _evaluate(_episodes(1, 1, 10), wrong)  # what the champion reward model accepts is wrong
+    assert [decision[model]["rolled_back"] for model in ("agent", "reward")] == [False, True]
+    assert decision["reward"]["reason"].endswith("; the champion goes, and the one that it replaced comes back")
+    assert [digest(NEXT / model) for model in ("agent", "reward")] == [promoted[0], replaced[1]]
+    assert not (NEXT / "before").exists()
+
+
+def test_without_an_alarm_nothing_is_rolled_back() -> None:
+    (STATE / "before").mkdir()
+    shutil.copytree(ROUND / "agent", STATE / "before" / "agent")
+    assert _evaluate(_episodes(1, 1, 10), _judgements(1, 1))["agent"]["rolled_back"] is False
+    assert digest(NEXT / "agent") == digest(STATE / "agent")
 
 
 def test_nothing_to_compare_promotes_nothing() -> None:
