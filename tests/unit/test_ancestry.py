@@ -116,7 +116,7 @@ def in_round(number: int, names: str) -> set[tuple[str, str]]:
 
 
 EXPLORE = "propose explore score filter validate"
-ALL = f"{EXPLORE} train_agent train_reward evaluate decide"
+ALL = f"{EXPLORE} attack train_agent train_reward evaluate decide"
 
 
 def test_a_seed_model_comes_from_demonstrations_and_base_alone() -> None:
@@ -154,7 +154,7 @@ def test_two_rounds_that_wrote_the_same_bytes_keep_their_own_makers() -> None:
 
 def test_a_stage_that_dvc_did_not_run_again_is_the_earlier_execution() -> None:
     rerun = ROUNDS[1] | {path: content for path, content in ROUNDS[0].items() if "instances" in path}
-    rerun |= {path: ROUNDS[0][path] for path in ("data/state/curriculum.json",)}
+    rerun |= {path: ROUNDS[0][path] for path in ("data/state/curriculum.json", "data/state/corpus")}
     stages = ancestors(one(graph_of([ROUNDS[0], rerun]), "data/round/rows of 2"))
     assert ("propose", "round-0001") in stages
     assert ("propose", "round-0002") not in stages
