@@ -65,7 +65,7 @@ def run(params: Params) -> None:
         questions = [*ask(episodes, demonstrations, params), *attacks(demonstrations)]
         crew = Crew(make_judge, (source,), params.numerics.threads)
         units = [(f"judged-{place}.json", chunk) for place, chunk in enumerate(chunks(questions))]
-        judged = list(spread("evaluate reward models", crew, units, kept, JSON))
+        judged = list(spread("evaluate reward models", crew, units, kept, JSON, len))
         drift = divergence(source, params.seed, params.numerics.threads, kept)
     explored = {"verdicts": judge_explored(params.numerics.threads, kept), "kl": drift}
     _write(episodes, verdicts, judged, explored)
