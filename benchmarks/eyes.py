@@ -1,7 +1,7 @@
 """Whether the picture matters: ``python -m benchmarks.eyes``, on pages that nothing was trained on.
 
 The base answers lessons of every kind three times: as they stand, with the picture blank, and without the element list.
-What a kind asks for is either in the picture or in the list.
+What is drawn is told by the picture alone, and what is written by the list.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from models.prompts import Context
 from tasks.base import location
 from tasks.statistics import wilson
 
-NEAR_PX = 8  # a place is found if it is told to within this
 LINES = 2  # of an answer of several lines, that are looked at
 KINDS = ("exercise", *(generator.__name__ for generator in LESSONS))
 BATCH = 8
@@ -62,8 +61,6 @@ def right(lesson: Lesson, answer: str) -> float:
     if lesson.answer.startswith("click "):
         return float(_hits(lesson, answer))
     told, wanted = answer.split("\n")[:LINES], lesson.answer.split("\n")[:LINES]
-    if lesson.kind in ("finding", "listing"):
-        return sum(_near(line, other) for line, other in zip(told, wanted, strict=False)) / len(wanted)
     if lesson.kind == "counting":
         return float(answer.rpartition(":")[2] == lesson.answer.rpartition(":")[2])
     return sum(line == other for line, other in zip(told, wanted, strict=False)) / len(wanted)
@@ -80,20 +77,9 @@ def _hits(lesson: Lesson, answer: str) -> bool:
     return action.point is not None and any(element.contains(action.point) for element in boxes)
 
 
-def _near(line: str, wanted: str) -> bool:
-    """Whether a line names the same thing, and its place nearly."""
-    (name, _, place), (other, _, there) = line.rpartition(" "), wanted.rpartition(" ")
-    try:
-        x, y = map(int, place.split(","))
-    except ValueError:
-        return False
-    at_x, at_y = map(int, there.split(","))
-    return name == other and max(abs(x - at_x), abs(y - at_y)) <= NEAR_PX
-
-
 def gather(worksheet: Worksheet, per_kind: int) -> list[Lesson]:
     """So many lessons of each kind, each on a page of its own."""
-    found: dict[str, list[Lesson]] = {kind: [] for kind in KINDS if kind == "exercise" or _asked(kind)}
+    found: dict[str, list[Lesson]] = {kind: [] for kind in KINDS}
     done = (one for one in worksheet.trials(HELD_SEED) if one.answer)
     found["exercise"] = [Lesson("exercise", one.context, one.answer) for one in islice(done, per_kind)]
     for lesson in worksheet.lessons(HELD_SEED):
@@ -102,10 +88,6 @@ def gather(worksheet: Worksheet, per_kind: int) -> list[Lesson]:
         if all(len(lessons) == per_kind for lessons in found.values()):
             break
     return [lesson for lessons in found.values() for lesson in lessons]
-
-
-def _asked(kind: str) -> bool:
-    return any(often for generator, often in LESSONS.items() if generator.__name__ == kind)
 
 
 def answers(engine: Engine, contexts: list[Context]) -> Iterator[str]:

@@ -29,7 +29,7 @@ from environments.types import COMPLETE, Action, Kind
 from models.inference import TorchEngine
 from models.network import NEGATIVE, POSITIVE, Network
 from models.packing import judgement, loss
-from models.prompts import Context, message
+from models.prompts import Context
 
 CANDIDATES = 10
 
@@ -124,7 +124,7 @@ def trl(network: Network, queries: Sequence[Query]) -> float:
 
 
 def conversation(network: Network, context: Context, action: str, label: bool) -> dict[str, Any]:
-    messages, images = message(context, network.screenshots)
+    messages, images = network.message(context)
     verdict = action + (POSITIVE if label else NEGATIVE)
     answer = [{"role": "assistant", "content": [{"type": "text", "text": verdict}]}]
     return {"prompt": messages, "completion": answer, "images": [Image.open(io.BytesIO(png)) for png in images]}

@@ -34,7 +34,7 @@ from benchmarks.shapes import load
 from environments.types import Action, Element, Observation
 from models.network import Network
 from models.packing import imitation, loss
-from models.prompts import Context, message
+from models.prompts import Context
 from models.tuning import Tuning, tunable
 from tasks.params import load_params
 from tasks.stages import pin
@@ -175,7 +175,7 @@ def completed(network: Network, rows: Sequence[dict[str, Any]], batch_rows: int)
 
 
 def conversation(network: Network, context: Context, action: str) -> dict[str, Any]:
-    messages, images = message(context, network.screenshots)
+    messages, images = network.message(context)
     answer = [{"role": "assistant", "content": [{"type": "text", "text": action}]}]
     return {"prompt": messages, "completion": answer, "images": [Image.open(io.BytesIO(png)) for png in images]}
 

@@ -7,6 +7,7 @@ what the language model had to learn to use them, come with the repository (``da
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from transformers import (
 )
 from transformers.utils.logging import disable_progress_bar
 
+from models.captions import CAPTIONS
 from models.eyes.shape import IMAGE_TOKENS, SHUFFLE
 from models.eyes.tower import image_processor, vision_config
 from models.network import NEGATIVE, POSITIVE
@@ -45,7 +47,8 @@ CHAT = (
 def build(gguf: Path, learnt: Path, folder: Path) -> None:
     """Write the base (weights, configuration, processor) into ``folder``, the same bytes every time.
 
-    ``learnt`` holds the eyes (tower and connector) and, once they are aligned, a LoRA of the language model.
+    ``learnt`` holds the eyes (tower and connector), what captions drawn elements and, once they are aligned, a LoRA of
+    the language model.
     """
     disable_progress_bar()
     text = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
@@ -58,6 +61,7 @@ def build(gguf: Path, learnt: Path, folder: Path) -> None:
     if (learnt / ADAPTER).exists():
         model = PeftModel.from_pretrained(model, str(learnt / ADAPTER)).merge_and_unload()
     model.to(torch.bfloat16).save_pretrained(folder)
+    shutil.copytree(learnt / CAPTIONS, folder / CAPTIONS, dirs_exist_ok=True)
     _processor(tokenizer).save_pretrained(folder)
 
 

@@ -21,6 +21,7 @@ from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor,
 from transformers.utils import is_torchvision_available
 from transformers.utils.logging import disable_progress_bar
 
+from models.captions import Captioner, load_captioner
 from models.prompts import Context, message
 
 POSITIVE, NEGATIVE = "<|+|>", "<|-|>"
@@ -28,14 +29,23 @@ POSITIVE, NEGATIVE = "<|+|>", "<|-|>"
 
 @dataclass(frozen=True)
 class Reader:
-    """How contexts and answers become tokens; ``screenshots`` past ones are shown."""
+    """How contexts and answers become tokens; ``screenshots`` past ones are shown.
+
+    ``captioner`` says what drawn elements look like, for a base that does not see it by itself.
+    """
 
     processor: Any
     screenshots: int
+    captioner: Captioner | None
+
+    def message(self, context: Context) -> tuple[list[dict[str, Any]], list[bytes]]:
+        """The chat message of a context, and its images (PNG)."""
+        captions = self.captioner.captions(context.observation) if self.captioner else ()
+        return message(context, self.screenshots, captions)
 
     def prompt(self, context: Context) -> tuple[str, list[bytes]]:
         """The text of a prompt, with a placeholder for each image, and the images (PNG)."""
-        messages, images = message(context, self.screenshots)
+        messages, images = self.message(context)
         return str(self.processor.apply_chat_template(messages, add_generation_prompt=True)), images
 
     def tensors(self, context: Context) -> dict[str, Tensor]:
@@ -152,12 +162,12 @@ def load_base(base: str, dtype: str, screenshots: int) -> Network:
     processor, added = _processor(base)
     if added:
         _embed_verdicts(model, processor.tokenizer)
-    return Network(processor, screenshots, model.eval())
+    return Network(processor, screenshots, load_captioner(base), model.eval())
 
 
 def load_reader(base: str, screenshots: int) -> Reader:
     """What reads prompts as the base's network does, without its weights."""
-    return Reader(_processor(base)[0], screenshots)
+    return Reader(_processor(base)[0], screenshots, load_captioner(base))
 
 
 def has_verdicts(base: str) -> bool:

@@ -44,8 +44,13 @@ def left_out(past: int, screenshots: int) -> int:
     return -(-over // block) * block
 
 
-def message(context: Context, screenshots: int) -> tuple[list[dict[str, Any]], list[bytes]]:
-    """The chat message of a context and its images (PNG) in order, with at most ``screenshots`` past ones."""
+def message(
+    context: Context, screenshots: int, captions: Sequence[str] = ()
+) -> tuple[list[dict[str, Any]], list[bytes]]:
+    """The chat message of a context and its images (PNG) in order, with at most ``screenshots`` past ones.
+
+    ``captions`` say what the screen's elements look like, one for each or none at all.
+    """
     cut = left_out(len(context.history), screenshots)
     earlier, shown = context.history[:cut], context.history[cut:]
     words = f"Goal: {context.instruction}\n"
@@ -54,7 +59,9 @@ def message(context: Context, screenshots: int) -> tuple[list[dict[str, Any]], l
     content: list[dict[str, Any]] = [_text(words)]
     for _, action in shown:
         content += [{"type": "image"}, _text(f"Did: {action}\n")]
-    lines = "".join(f"{element.line}\n" for element in context.observation.elements)
+    elements = context.observation.elements
+    described = zip(captions or [""] * len(elements), elements, strict=True)
+    lines = "".join(f"{caption} {element.line}".lstrip() + "\n" for caption, element in described)
     content += [{"type": "image"}, _text(f"Elements:\n{lines}")]
     images = [screenshot for screenshot, _ in shown] + [context.observation.screenshot]
     return [{"role": "user", "content": content}], images

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from environments.types import End
-from tasks.records import Origin, Trajectory
+from tasks.records import VARIED, Origin, Trajectory
 
 
 class Rejection(StrEnum):
@@ -15,7 +15,7 @@ class Rejection(StrEnum):
     CRASHED = "crashed"  # the world broke
     PRUNED = "pruned"  # the search went on with better paths
     INVALID = "invalid"  # an answer of the agent was no action
-    SPOILED = "spoiled"  # the world said that it failed
+    VARIED = "varied"  # a demonstration played otherwise: it is for the reward model alone
     EVALUATION = "evaluation"  # of a held-out instance: nothing is trained on it
     NO_STEPS = "no_steps"  # did nothing but say `complete`, which a reward model may like anywhere
     NOT_SCORED = "not_scored"  # has no outcome, which is not a low one
@@ -35,7 +35,7 @@ def rejection(trajectory: Trajectory, accept: float) -> Rejection | None:
         Rejection.CRASHED: episode.end is End.CRASHED,
         Rejection.PRUNED: episode.end is End.PRUNED,
         Rejection.INVALID: episode.end is End.INVALID,
-        Rejection.SPOILED: trajectory.origin is Origin.SPOILED,
+        Rejection.VARIED: trajectory.origin in VARIED,
         Rejection.EVALUATION: trajectory.origin is Origin.EVALUATION,
         Rejection.NO_STEPS: not episode.acts,
         Rejection.NOT_SCORED: scored and episode.outcome is None,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from environments.oracles import next_action, pages
@@ -19,7 +16,7 @@ from tasks.params import Demonstrate, Params
 from tasks.progress import Progress
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, write_rows, write_trajectories
 from tasks.reward_data import reward_rows
-from tasks.reward_data.rule import clicked
+from tasks.variations import variations
 
 
 def run(params: Params) -> None:
@@ -40,20 +37,20 @@ def run(params: Params) -> None:
 
 
 def _of_goal(world: World, goal: Goal, settings: Demonstrate) -> list[Trajectory]:
-    """The first ``per_goal`` solved instances, from seed 0 on, and what of them fails with a move left out.
+    """The first ``per_goal`` solved instances, from seed 0 on, and these played otherwise.
 
     Raises:
         RatchetError: when the oracle solves too few of them.
     """
     solved: list[Trajectory] = []
-    failed: list[Trajectory] = []
+    varied: list[Trajectory] = []
     for seed in range(settings.max_tries):
         episode = demonstrate(world, Instance(goal, seed))
         if world.verdict():
             solved.append(Trajectory(f"seed/{goal.id}/{seed}/0", 0, Origin.DEMONSTRATION, episode))
-            failed += spoiled(world, solved[-1])
+            varied += variations(world, solved[-1])
         if len(solved) == settings.per_goal:
-            return [*solved, *failed]
+            return [*solved, *varied]
     raise RatchetError(
         f"goal {goal.id!r}: its oracle solved {len(solved)} of {settings.max_tries} seeds, {settings.per_goal} are "
         "needed (demonstrate.per_goal); lower it, raise demonstrate.max_tries, or mend the oracle"
@@ -73,35 +70,6 @@ def demonstrate(world: World, instance: Instance) -> Episode:
         screen = world.step(action)
     end = End.WORLD if world.ended else End.COMPLETED
     return Episode(instance, start.instruction, tuple(steps), screen, end)
-
-
-def spoiled(world: World, solved: Trajectory) -> list[Trajectory]:
-    """The demonstration without one of its moves, where the world then says that it failed; none where it cannot be.
-
-    What ends the work is left in, and what is typed goes with the click before it. The first move that can be left
-    out is, in an order that the id draws.
-    """
-    acts = [step.action for step in solved.episode.acts]
-    for place in random.Random(solved.id).sample(range(len(acts) - 1), max(0, len(acts) - 1)):
-        hangs = acts[place].kind is not Kind.TYPE and acts[place + 1].kind is Kind.TYPE
-        left = [*acts[:place], *acts[place + 1 + hangs :]]
-        episode = _replayed(world, solved.episode, left) if left else None
-        if episode and not world.verdict():
-            return [replace(solved, id=f"{solved.id}-spoiled", origin=Origin.SPOILED, episode=episode)]
-    return []
-
-
-def _replayed(world: World, solved: Episode, actions: Sequence[Action]) -> Episode | None:
-    """An episode of these actions; None where what one names is not there."""
-    start = world.reset(solved.instance.goal, solved.instance.seed)
-    screen, steps = start.observation, list[Step]()
-    for action in actions:
-        at = clicked(action, screen)
-        if world.ended or (action.target and (at is None or (at.kind, at.text) != action.target)):
-            return None
-        steps.append(Step(screen, action))
-        screen = world.step(action)
-    return replace(solved, steps=tuple(steps), last=screen, end=End.WORLD if world.ended else End.COMPLETED)
 
 
 def _store(folder: Path, trajectories: list[Trajectory], params: Params) -> None:

@@ -22,7 +22,7 @@ from models.prompts import Context, context_at
 from models.roles import Agent, RewardModel
 from tasks import attack
 from tasks.curriculum import Curriculum
-from tasks.demonstrate import demonstrate, spoiled
+from tasks.demonstrate import demonstrate
 from tasks.drift import divergence
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
 from tasks.metrics import Judgement, Verdict, pairs_by_look, summarise, write_plots
@@ -35,6 +35,7 @@ from tasks.rollout import greedy
 from tasks.serving import engines
 from tasks.stages import scratch
 from tasks.statistics import sequential_test
+from tasks.variations import variations
 from tasks.workers import JSON, TRAJECTORIES, Crew, spread
 
 SEEDS_A_ROUND = 1000
@@ -150,7 +151,7 @@ def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, 
 
 
 def held_out(goals: Sequence[Goal], first_seed: int, params: Params) -> list[Trajectory]:
-    """Oracle episodes on held-out instances that the world says are right, and those that fail with a move left out."""
+    """Oracle episodes on held-out instances that the world says are right, and these played otherwise."""
     demonstrations = list[Trajectory]()
     for goal in goals:
         with closing(open_world(goal.world)) as world:
@@ -159,7 +160,7 @@ def held_out(goals: Sequence[Goal], first_seed: int, params: Params) -> list[Tra
                 if world.verdict():
                     name = f"held-out/{episode.instance.name}/0"
                     solved = Trajectory(name, 0, Origin.DEMONSTRATION, episode)
-                    demonstrations += [solved, *spoiled(world, solved)]
+                    demonstrations += [solved, *variations(world, solved)]
     return demonstrations
 
 

@@ -20,6 +20,8 @@ class Generator(StrEnum):
     CROSS_GOAL = "cross_goal"  # - `complete` there, for another instruction
     EDITED = "edited"  # +/- an action, or `complete`, for an instruction with another name in it
     SPOILED = "spoiled"  # - `complete`, and the action before it, where a move of a demonstration was left out
+    EQUIVALENT = "equivalent"  # + the actions of a demonstration with two of its moves exchanged, and its end
+    RECOVERED = "recovered"  # + those of a demonstration after a harmless slip, and its end
     PAST_END = "past_end"  # - any further action there
     CONTINUATION = "continuation"  # +/- an action of a failed path, by what became of its continuations
     ATTACK = "attack"  # +/- a step of a demonstration at which the reward model liked a wrong action (tasks/attack.py)

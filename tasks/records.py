@@ -35,9 +35,14 @@ class Origin(StrEnum):
 
     DEMONSTRATION = "demonstration"  # a scripted oracle
     SPOILED = "spoiled"  # a demonstration with a move left out, which the world says failed
+    REORDERED = "reordered"  # with two moves exchanged, which it says is right
+    SLIPPED = "slipped"  # after a click that did no harm, which it says is right
     SEARCH = "search"  # reward-guided search
     CONTINUATION = "continuation"  # a rollout from a step of a failed path
     EVALUATION = "evaluation"  # a greedy episode on a held-out instance
+
+
+VARIED = (Origin.SPOILED, Origin.REORDERED, Origin.SLIPPED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import chain
 from multiprocessing.connection import wait
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from threading import Thread
 from typing import Any, Generic, TypeVar
@@ -93,19 +94,27 @@ def spread(
     if finished:
         log.info("%s: %d of %d were finished before", what, finished, len(units))
     if missing:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(crew.processes, len(missing)), context, _start, (crew,)) as pool:
+        with ProcessPoolExecutor(min(crew.processes, len(missing)), _context(), _start, (crew, {**os.environ})) as pool:
             for job in as_completed([pool.submit(_do, unit, scratch / name, keep) for name, unit in missing]):
                 job.result()
                 progress.step()
     return chain.from_iterable(keep.read(scratch / name) for name, _ in units)
 
 
+def _context() -> BaseContext:
+    """Workers are forks of a process that has imported what takes each of them seconds, and has run nothing."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["__main__", *_HEAVY])
+    return context
+
+
+_HEAVY = ("models.base", "models.inference", "tasks.records")
 _work: Callable[[Unit], Iterable[Any]]
 
 
-def _start(crew: Crew) -> None:
-    """Run once in each worker process, before its first unit."""
+def _start(crew: Crew, environment: Mapping[str, str]) -> None:
+    """Run once in each worker process, before its first unit, with the environment of who asks for it."""
+    os.environ.update(environment)
     global _work  # noqa: PLW0603  a process is one worker
     import torch
 

@@ -16,11 +16,12 @@ from environments.pages.words import Words
 NEUTRAL = ("black", "white", "gray")
 _SMALL_PX, _LARGE_PX = 13, 18  # what is called so
 VIVID = tuple(colour for colour in COLOURS if colour not in NEUTRAL)
+_INKS = (*VIVID, "black")
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """Something on a page. ``mark`` is its id in the HTML; ``group`` what it belongs to: the label of a field, the
+    """Something on a page. ``mark`` is what the HTML calls it; ``group`` what it belongs to: the label of a field, the
     group of a radio button, the row of a cell, the options of a menu (a line each).
 
     ``sort`` is what a person would call it; what it does not have (a colour, a shape, a state) is empty.
@@ -48,7 +49,7 @@ class Draft:
         """The attribute that marks a new thing."""
         mark = f"t{len(self.things)}"
         self.things.append(Thing(mark, sort, text, **facts))  # type: ignore[arg-type]
-        return f'id="{mark}"'
+        return f'data-mark="{mark}"'
 
     def chance(self, share: float) -> bool:
         """True in ``share`` of the cases."""
@@ -223,7 +224,7 @@ def _figure(draft: Draft) -> str:
 def _sign(draft: Draft, colour: str, size: str, font_px: int) -> str:
     """A single letter or digit, as a figure."""
     name = draft.chooser.choice(("letter", "digit"))
-    sign = draft.chooser.choice("ABCDEFGHJKLMNPQRTUVWXYabdefhkmnprtuy" if name == "letter" else "0123456789")
+    sign = draft.chooser.choice("ABCDEFGHJKLMNPQRTUVWXYabcdefghjkmnpqrstuvwxyz" if name == "letter" else "0123456789")
     mark = draft.note("figure", sign, shape=name, colour=colour, size=size)
     return f'<span {mark} style="font-size:{font_px}px;color:{COLOURS[colour]}">{sign}</span>'
 
@@ -292,7 +293,7 @@ def _pinned(draft: Draft, pitch: int, column: int, row: int) -> str:
 def _drawing(draft: Draft, size_px: int) -> str:
     """One thing of about this size."""
     told = "small" if size_px <= _SMALL_PX else "large" if size_px >= _LARGE_PX else ""
-    colour = draft.chooser.choice(VIVID)
+    colour = draft.chooser.choice(_INKS)
     match draft.chooser.choices(("shape", "sign", "icon", "tick"), (5, 2, 3, 1))[0]:
         case "shape":
             name = draft.chooser.choice(sorted(SHAPES))

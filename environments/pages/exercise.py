@@ -13,15 +13,21 @@ from environments.pages.blocks import (
     button,
     checkboxes,
     drop_down,
+    figures,
     heading,
+    icons,
     link_list,
+    one_figure,
     paragraph,
+    patches,
     radios,
     tabs,
     text_field,
 )
+from environments.pages.figures import SHAPES
 from environments.pages.page import Page, dressed
 from environments.pages.studio import Shot, Studio
+from environments.pages.wordings import single
 from environments.pages.words import Words
 from environments.types import COMPLETE, Action, Element, Kind, Step
 
@@ -36,6 +42,9 @@ _FOLLOW = ("follow {name}", 'go where "{name}" leads', "take the link {name}", '
 _TURN = ("turn to {name}", 'bring up "{name}"', "go to the tab {name}", 'show the page "{name}"')
 _PRESS = ("press {name}", 'hit "{name}"', 'push the button "{name}"', "press the one that says {name}")
 _REACH = ("go to {field}", 'put the cursor into "{field}"', "press into {field}", "get ready to write at {field}")
+_TOUCH = ("press the {name}", "tap the {name}", "click the {name}", "go for the {name}", "choose the {name}")
+_COUNT = ("say how many {name}s there are", "count the {name}s", "tell the number of {name}s")
+_NAME = ("say what is drawn", "name the figure", "tell what the picture shows")
 _SEND = ('then press "{name}"', "and press {name}", 'and confirm with "{name}"', "then {name}")
 
 
@@ -142,6 +151,44 @@ def _reach(job: _Job) -> None:
     job.add("".join(blocks), _REACH, [Move(mark=chosen.mark)], field=chosen.group)
 
 
+def _touch(job: _Job) -> None:
+    """One of several drawn things is pressed."""
+    before, chooser = len(job.draft.things), job.draft.chooser
+    found: list[tuple[str, Thing]] = []
+    while not found:  # all of the figures may have a twin
+        del job.draft.things[before:]
+        block = chooser.choice((figures, figures, icons, patches))(job.draft)
+        found = single(job.since(before), chooser)
+    name, chosen = chooser.choice(found)
+    job.add(block, _TOUCH, [Move(mark=chosen.mark)], name=name)
+
+
+def _count(job: _Job) -> None:
+    """The button is pressed that says how many figures fit a description."""
+    before = len(job.draft.things)
+    block = figures(job.draft)
+    drawn = job.since(before)
+    shown = job.draft.chooser.choice(drawn).shape
+    number = sum(thing.shape == shown for thing in drawn)
+    _answer(job, block, _COUNT, str(number), [str(one) for one in range(1, 1 + max(4, len(drawn)))], shown)
+
+
+def _name(job: _Job) -> None:
+    """The button is pressed that names the one figure."""
+    block = one_figure(job.draft)
+    shown = job.draft.things[-1].shape
+    others = [name for name in (*SHAPES, "letter", "digit") if name != shown]
+    _answer(job, block, _NAME, shown, sorted([shown, *job.draft.chooser.sample(others, 3)]), shown)
+
+
+def _answer(job: _Job, block: str, wordings: Sequence[str], answer: str, offered: Sequence[str], name: str) -> None:
+    """A block that asks for one of several answers, each of them a button."""
+    marks = {text: job.draft.note("button", text) for text in offered}
+    row = " ".join(f"<button {mark}>{text}</button>" for text, mark in marks.items())
+    chosen = next(thing for thing in job.draft.things if thing.sort == "button" and thing.text == answer)
+    job.add(f"{block}<div>{row}</div>", wordings, [Move(mark=chosen.mark)], name=name)
+
+
 def _one_of(job: _Job, make: Block, wordings: Sequence[str]) -> None:
     """A block, one of whose things is pressed."""
     before = len(job.draft.things)
@@ -157,6 +204,7 @@ def _row_of_buttons(draft: Draft, fewest: int, most: int) -> str:
 _JOBS = (
     (_write, _send), (_write, _send), (_write, _write, _send), (_write, _write, _send), (_tick, _send), (_tick, _send),
     (_pick, _send), (_drop, _send), (_write, _tick, _send), (_press,), (_press,), (_follow,), (_turn,), (_reach,),
+    (_touch,), (_touch,), (_touch,), (_touch, _send), (_count,), (_name,),
 )  # fmt: skip
 
 

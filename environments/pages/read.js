@@ -50,10 +50,10 @@
   };
 
   // [mark, [left, top, width, height]] of the marked things whose centre is seen.
-  const things = () => [...document.querySelectorAll('[id^=t]')].flatMap((thing) => {
+  const things = () => [...document.querySelectorAll('[data-mark]')].flatMap((thing) => {
     const box = thing.getBoundingClientRect();
     const seen = visible(box.left + box.width / 2, box.top + box.height / 2, thing);
-    return seen ? [[thing.id, [box.left, box.top, box.width, box.height]]] : [];
+    return seen ? [[thing.dataset.mark, [box.left, box.top, box.width, box.height]]] : [];
   });
 
   __ratchet.write = (html) => {

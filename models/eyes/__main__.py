@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -15,7 +16,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from environments.pages.studio import Studio
 from models.base import EYES, LEARNT, build
-from models.eyes.align import Alignment, Worksheet, align, alignable, ship
+from models.captions import CAPTIONS, Captioner
+from models.eyes import crops
+from models.eyes.align import HELD_SEED, Alignment, Worksheet, align, alignable, ship
 from models.eyes.sheets import Sheets, draw
 from models.eyes.targets import FACTS
 from models.eyes.tower import Meanings, Tower
@@ -29,15 +32,17 @@ COURSES = (
     Course("parts", updates=2000, batch=16, side=10, rate=1e-3),
     Course("pages", updates=200, batch=4, side=20, rate=3e-4),
 )
+CROPS, HELD_CROPS, CAPTION_UPDATES, CAPTION_BATCH, CAPTION_RATE = 60_000, 2000, 2500, 64, 2e-3
 ALIGNMENT = Alignment(updates=200, lessons=2, trials=8, rank=32, rate=1e-3)
 
 
 def main() -> None:
-    """Draw the pages, take the courses one after the other, align, and write what the repository ships."""
+    """Draw the pages, teach the tower and what captions, align, and write what the repository ships."""
     gguf = fetch_text_weights()
     meanings, words = text_side(gguf)
     draw(HOME / "sheets", SHEETS, words, lambda done: _say(f"eyes: {done} of {SHEETS} sheets"))
     _take_courses(meanings)
+    _teach_captions(words)
     _align(gguf, words)
 
 
@@ -58,6 +63,25 @@ def _take_courses(meanings: Meanings) -> None:
     save_file(eyes, HOME / "bare" / EYES)
 
 
+def _teach_captions(words: Sequence[str]) -> None:
+    """Teach what captions drawn elements. Writes ``bare/captions``."""
+    if (HOME / "bare" / CAPTIONS).exists():
+        return
+    taught = crops.cut(HOME / "crops.safetensors", 0, CROPS, words)
+    held = crops.cut(HOME / "held-crops.safetensors", HELD_SEED, HELD_CROPS, words)
+    torch.manual_seed(0)
+    captioner = Captioner(crops.GROUPS)
+    crops.teach(captioner, taught, CAPTION_UPDATES, CAPTION_BATCH, CAPTION_RATE, HOME / "captions", _report_captions)
+    captioner.save(HOME / "bare")
+    found = crops.measure(captioner, held)
+    _say("eyes: captions; held out: " + ", ".join(f"{name} {share:.3f}" for name, share in found.items()))
+
+
+def _report_captions(update: int, loss: float) -> None:
+    if update % REPORT_EVERY == 0:
+        _say(f"eyes: captions {update} of {CAPTION_UPDATES}, loss {loss:.3f}")
+
+
 def _align(gguf: Path, words: Sequence[str]) -> None:
     """Align the eyes to the language model. Writes ``data/base``."""
     if not (HOME / "base").exists():
@@ -66,6 +90,7 @@ def _align(gguf: Path, words: Sequence[str]) -> None:
     with closing(Studio()) as studio:
         align(network, Worksheet(studio, words), ALIGNMENT, HOME / "aligned", _report_alignment)
     ship(network, LEARNT)
+    shutil.copytree(HOME / "bare" / CAPTIONS, LEARNT / CAPTIONS, dirs_exist_ok=True)
 
 
 def _report_alignment(update: int, loss: float) -> None:

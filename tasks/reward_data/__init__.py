@@ -1,7 +1,7 @@
 """Reward rows from trajectories: what the reward model learns, and from which evidence.
 
 Evidence is a path that was solved (the world says so of demonstrations, the reward model's outcome of the
-others), or what became of a failed path's continuations. One module a source: rule, corruption, edit, continuation.
+others), or what became of a failed path's continuations. One module a source.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from operator import itemgetter
 
 from tasks.acceptance import rejection
 from tasks.generators import Generator
-from tasks.records import Origin, RewardRow, Trajectory
+from tasks.records import RewardRow, Trajectory
 from tasks.reward_data.balance import choose
 from tasks.reward_data.continuation import continued
-from tasks.reward_data.corruption import endings, undone
+from tasks.reward_data.corruption import endings
 from tasks.reward_data.draft import Draft
 from tasks.reward_data.edit import edited
 from tasks.reward_data.rule import executed, proposed
+from tasks.reward_data.variation import varied
 
 __all__ = ["Generator", "reward_rows"]
 
@@ -63,8 +64,7 @@ def _drafts(trajectories: list[Trajectory], accept: float, max_negatives: int, s
     instructions = _instructions(trajectories)
     yield from continued(trajectories, accept)
     for trajectory in trajectories:
-        if trajectory.origin is Origin.SPOILED:
-            yield from undone(trajectory)
+        yield from varied(trajectory)
         if rejection(trajectory, accept) is None:
             yield from proposed(trajectory)
             yield from executed(trajectory, max_negatives)

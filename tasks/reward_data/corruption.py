@@ -40,13 +40,6 @@ def endings(
         yield Draft(trajectory, end, action, Generator.PAST_END, False, MADE_UP + rank)
 
 
-def undone(trajectory: Trajectory) -> Iterator[Draft]:
-    """The rows about a path that failed for a move that was left out: its end is none, and what led there was wrong."""
-    end = len(trajectory.episode.acts)
-    yield Draft(trajectory, end - 1, trajectory.episode.acts[-1].action, Generator.SPOILED, False, MADE_UP)
-    yield Draft(trajectory, end, COMPLETE, Generator.SPOILED, False, MADE_UP)
-
-
 def _others(episode: Episode, instructions: Mapping[str, Sequence[str]]) -> list[str]:
     """Instructions that differ from the episode's own: of its goal, else of any."""
     of_goal = instructions.get(episode.instance.goal.id, ())

@@ -1,4 +1,4 @@
-"""Demonstrations in the real world, and what fails of them with a move left out."""
+"""Demonstrations in the real world, played otherwise, and what is learnt from these."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from environments.registry import load_goals, open_world
-from environments.types import COMPLETE, Instance, Kind, World
+from environments.types import Instance, World
 from tasks.acceptance import Rejection, rejection
-from tasks.demonstrate import demonstrate, spoiled
+from tasks.demonstrate import demonstrate
 from tasks.records import Origin, Trajectory
 from tasks.reward_data import Generator, reward_rows
-from tasks.reward_data.corruption import undone
+from tasks.reward_data.variation import varied as rows_of
+from tasks.variations import variations
 
 GOALS = load_goals(Path(__file__).parents[2] / "data/goals/starter.yaml")
 
@@ -31,32 +32,81 @@ def solved(world: World, goal: str, seed: int) -> Trajectory:
     return Trajectory(f"seed/{goal}/{seed}/0", 0, Origin.DEMONSTRATION, episode)
 
 
+def varied(world: World, whole: Trajectory) -> dict[Origin, Trajectory]:
+    return {one.origin: one for one in variations(world, whole)}
+
+
+def actions(trajectory: Trajectory) -> list[str]:
+    return [str(step.action) for step in trajectory.episode.acts]
+
+
+def replayed(world: World, trajectory: Trajectory) -> bool | None:
+    """What the world says when the same actions are taken once more."""
+    world.reset(trajectory.episode.instance.goal, trajectory.episode.instance.seed)
+    for step in trajectory.episode.acts:
+        world.step(step.action)
+    return world.verdict()
+
+
 @pytest.mark.parametrize("goal", ["login-user", "enter-password", "click-checkboxes", "enter-text"])
 def test_a_demonstration_without_a_move_fails_in_the_world(world: World, goal: str) -> None:
     whole = solved(world, goal, 2)
-    (short,) = spoiled(world, whole)
-    assert world.verdict() is False
-    assert (short.id, short.origin) == (f"{whole.id}-spoiled", Origin.SPOILED)
-    taken, known = ([str(step.action) for step in one.episode.acts] for one in (short, whole))
+    short = varied(world, whole)[Origin.SPOILED]
+    assert short.id == f"{whole.id}-spoiled"
+    assert replayed(world, short) is False
+    taken, known = actions(short), actions(whole)
     assert len(known) - 2 <= len(taken) < len(known)
     assert taken[-1] == known[-1]
     assert all(action in known for action in taken)
     assert short.episode.last != whole.episode.last
-    assert spoiled(world, whole) == [short]  # the same again
+    assert varied(world, whole)[Origin.SPOILED] == short  # the same again
 
 
-def test_where_one_move_is_all_there_is_nothing_can_be_left_out(world: World) -> None:
-    assert spoiled(world, solved(world, "click-test-2", 1)) == []
+@pytest.mark.parametrize("goal", ["login-user", "enter-password"])
+def test_two_moves_may_change_places(world: World, goal: str) -> None:
+    whole = solved(world, goal, 2)
+    other = varied(world, whole)[Origin.REORDERED]
+    assert replayed(world, other) is True
+    taken, known = actions(other), actions(whole)
+    assert taken != known
+    assert sorted(taken) == sorted(known)
+    assert taken[:4] == [*known[2:4], *known[:2]]  # a click with what is typed after it
+    assert taken[4:] == known[4:]
 
 
-def test_it_teaches_that_its_end_is_none_and_the_agent_nothing(world: World) -> None:
+@pytest.mark.parametrize("goal", ["login-user", "click-option", "click-tab"])
+def test_a_slip_that_does_no_harm(world: World, goal: str) -> None:
+    whole = solved(world, goal, 2)
+    other = varied(world, whole)[Origin.SLIPPED]
+    assert replayed(world, other) is True
+    assert actions(other)[1:] == actions(whole)
+    assert actions(other)[0] not in actions(whole)
+
+
+def test_where_one_move_is_all_there_is_nothing_can_be_left_out_or_exchanged(world: World) -> None:
+    assert not varied(world, solved(world, "click-test-2", 1)).keys() & {Origin.SPOILED, Origin.REORDERED}
+
+
+def test_what_each_teaches(world: World) -> None:
     whole = solved(world, "login-user", 0)
-    (short,) = spoiled(world, whole)
-    assert rejection(short, 0.0) is Rejection.SPOILED
-    last = short.episode.acts[-1].action
-    assert last.kind is Kind.CLICK
-    end = len(short.episode.acts)
-    drafts = [(item.step, item.action, item.label, item.generator) for item in undone(short)]
-    assert drafts == [(end - 1, last, False, Generator.SPOILED), (end, COMPLETE, False, Generator.SPOILED)]
-    rows = reward_rows([whole, short], accept=0.0, max_negatives=3, seed=0)
-    assert {row.generator for row in rows if row.trajectory == short.id} == {"spoiled"}
+    found = varied(world, whole)
+    assert {rejection(one, 0.0) for one in found.values()} == {Rejection.VARIED}  # the agent learns from none
+    rows = {
+        origin: [(item.step, str(item.action), item.label, item.generator) for item in rows_of(one)]
+        for origin, one in found.items()
+    }
+    short, other, slipped = (actions(found[origin]) for origin in (Origin.SPOILED, Origin.REORDERED, Origin.SLIPPED))
+    end = len(short)
+    assert rows[Origin.SPOILED] == [
+        (end - 1, short[-1], False, Generator.SPOILED),
+        (end, "complete", False, Generator.SPOILED),
+    ]
+    assert rows[Origin.REORDERED] == [
+        (step, action, True, Generator.EQUIVALENT) for step, action in enumerate([*other, "complete"])
+    ]
+    assert rows[Origin.SLIPPED] == [
+        (step, action, True, Generator.RECOVERED) for step, action in enumerate([*slipped, "complete"]) if step
+    ]
+    kept = reward_rows([whole, *found.values()], accept=0.0, max_negatives=3, seed=0)
+    by_trajectory = {one.id: {row.generator for row in kept if row.trajectory == one.id} for one in found.values()}
+    assert list(by_trajectory.values()) == [{"spoiled"}, {"equivalent"}, {"recovered"}]

@@ -6,10 +6,12 @@ import random
 from collections import Counter
 from contextlib import closing
 
+from environments.pages.blocks import Thing
 from environments.pages.page import random_page
 from environments.pages.studio import Studio
+from environments.pages.wordings import describe
 from environments.types import Action, Kind
-from models.eyes.lessons import LESSONS, Lesson, Scene, describe
+from models.eyes.lessons import LESSONS, Lesson, Scene
 
 LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "thunder", "pencil", "basket", "mirror")
 
@@ -36,19 +38,31 @@ def _check(scene: Scene, lesson: Lesson) -> None:
     if lesson.kind == "grounding":
         assert action.target is not None
         assert action.target[1] in lesson.context.instruction
+    if lesson.kind in ("finding", "telling", "pressing", "counting"):
+        assert {element.text for element in listed if element.kind == "image"} <= {""}  # only a caption says what it is
+        drawn = {f"{x},{y}": thing for thing, (x, y) in _places(scene)}
     if lesson.kind == "pressing":
-        assert len({element.text for element in listed if element.kind == "image"}) <= 1  # nothing to be copied
-        (element,) = (element for element in listed if element.point == action.point)
-        drawn = scene.seen("box", "icon", "figure")
-        told = [thing for thing in drawn if element.contains(scene.shot.point(thing.mark))]
+        thing = drawn["{},{}".format(*action.point)]
         asked = lesson.context.instruction
-        assert any(word in asked for thing in told for word in (thing.colour, thing.shape, thing.size) if word)
-    if lesson.kind in ("finding", "listing", "telling"):
-        assert not listed
-        places = {scene.place(thing): describe(thing) for thing in scene.seen()}
+        assert any(word in asked for word in (thing.colour, thing.shape, thing.size) if word)
+    if lesson.kind == "finding":
         for line in lesson.answer.split("\n"):
-            place = line.split(" ")[0 if lesson.kind == "telling" else -1]
-            assert place in places
+            said, _, place = line.rpartition(" ")
+            assert set(said.split()) <= {*describe(drawn[place]).split(), "figure"}
+    if lesson.kind == "telling":
+        for line in lesson.answer.split("\n"):
+            place, _, said = line.partition(" ")
+            assert said == describe(drawn[place])
     if lesson.kind == "counting":
-        places_told, _, number = lesson.answer.rpartition(": ")
-        assert len(places_told.split()) == int(number)
+        places, _, number = lesson.answer.rpartition(": ")
+        wanted = lesson.context.instruction.split()[2].rstrip("s.")
+        fits = [place for place, thing in drawn.items() if wanted in (thing.colour, thing.shape, thing.size)]
+        assert sorted(places.split()) == sorted(fits)
+        assert len(fits) == int(number)
+
+
+def _places(scene: Scene) -> list[tuple[Thing, tuple[int, int]]]:
+    """Each drawn thing and the point of the smallest element at its centre."""
+    things = [thing for thing in scene.page.things if thing.sort in ("box", "figure", "icon")]
+    listed = [(thing, scene.shot.element(thing.mark)) for thing in things]
+    return [(thing, element.point) for thing, element in listed if element is not None]

@@ -34,7 +34,7 @@ def test_every_block_shows_what_it_notes(studio: Studio, block) -> None:  # type
     chooser = random.Random(block.__name__)
     draft = Draft(chooser, Words(LEXICON, chooser))
     html = block(draft)
-    assert all(f'id="{thing.mark}"' in html for thing in draft.things)
+    assert all(f'data-mark="{thing.mark}"' in html for thing in draft.things)
     shot = studio.show(Page(f"<style>*{{font-size:6px}} body{{margin:0}}</style>{html}", tuple(draft.things)))
     assert shot.boxes.keys() <= {thing.mark for thing in draft.things}
     assert not draft.things or draft.things[0].mark in shot.boxes
@@ -68,8 +68,8 @@ def test_letters_of_a_field_stand_where_those_of_a_text_would(studio: Studio) ->
 
 def test_what_is_covered_is_not_seen(studio: Studio) -> None:
     cover = '<div style="position:fixed;left:0;top:0;width:50px;height:50px;background:red"></div>'
-    below = '<b id="t0" style="position:fixed;left:5px;top:300px">c</b>'
-    shot = studio.show(Page(f'<b id="t1" style="position:fixed;left:5px;top:5px">a</b>{cover}{below}', ()))
+    below = '<b data-mark="t0" style="position:fixed;left:5px;top:300px">c</b>'
+    shot = studio.show(Page(f'<b data-mark="t1" style="position:fixed;left:5px;top:5px">a</b>{cover}{below}', ()))
     assert shot.texts == ()
     assert shot.boxes == {}
 
@@ -93,7 +93,7 @@ def test_exercises_leave_the_page_as_they_say(studio: Studio) -> None:
                     studio.browser.evaluate("document.querySelector('select').selectedOptions[0].label") == move.option
                 )
             elif thing is not None and thing.sort in ("checkbox", "radio"):
-                assert studio.browser.evaluate(f"document.getElementById('{move.mark}').checked")
+                assert studio.browser.evaluate(f"document.querySelector('[data-mark={move.mark}]').checked")
         assert steps[-1].action.kind is Kind.COMPLETE
         assert len(steps) == len(exercise.moves) + 1
     assert done >= 10

@@ -1,0 +1,40 @@
+"""Drawn things in words: what can be seen of them, and what singles one out among others."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from environments.pages.blocks import Thing
+
+DRAWN = ("box", "figure", "icon")
+
+
+def describe(thing: Thing) -> str:
+    """All that can be seen of a thing but its text."""
+    words = (
+        "on" if thing.on else "",
+        thing.size,
+        thing.colour,
+        thing.shape,
+        "" if thing.sort == "figure" else thing.sort,
+    )
+    return " ".join(word for word in words if word)
+
+
+def single(things: Sequence[Thing], chooser: random.Random) -> list[tuple[str, Thing]]:
+    """What fits one of the things only, and that one: its size, colour and shape, or a part of them."""
+    found = []
+    for thing in things:
+        fitting = [words for words in _wordings(thing) if sum(words in _wordings(other) for other in things) == 1]
+        if fitting:
+            found.append((chooser.choice(fitting), thing))
+    return found
+
+
+def _wordings(thing: Thing) -> list[str]:
+    if thing.sort != "figure":
+        return [describe(thing)]
+    parts = ((thing.size, thing.colour, thing.shape), (thing.colour, thing.shape), (thing.size, thing.shape),
+             (thing.shape,), (thing.colour, "figure"), (thing.size, thing.colour, "figure"))  # fmt: skip
+    return list(dict.fromkeys(" ".join(word for word in words if word) for words in parts))
