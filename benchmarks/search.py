@@ -20,6 +20,7 @@ from typing import Any
 
 from environments.registry import load_goals, open_world
 from environments.types import Action, Candidate, Goal, Instance, Observation, Start, World
+from models.calibration import Calibration, read_calibration
 from models.engine import Source
 from models.prompts import Context, context_at
 from models.roles import Agent, RewardModel
@@ -127,7 +128,7 @@ def make_player(params: Params, source: Source) -> Callable[[tuple[str, Instance
         method, instance = unit
         clock, began = Clock(), time.perf_counter()
         agent, reward = (engine.fresh() for engine in engines)
-        models = TimedModels(Agent(agent), RewardModel(reward), clock)
+        models = TimedModels(Agent(agent), RewardModel(reward, read_calibration(STATE / "reward")), clock)
         budget = 2 * instance.goal.max_steps
         explore = params.explore.model_copy(update={**METHODS[method], "budget_steps": budget})
         with closing(TimedWorld(open_world(instance.goal.world), clock)) as world:
@@ -165,19 +166,19 @@ def scoring(params: Params, source: Source) -> dict[str, float]:
     def one_by_one(path: list[Context], options: list[list[Action]]) -> None:
         for context, candidates in zip(path, options, strict=True):
             for candidate in candidates:
-                RewardModel(engine.fresh()).score([context], [[candidate]])
+                RewardModel(engine.fresh(), Calibration()).score([context], [[candidate]])
 
     def step_by_step(path: list[Context], options: list[list[Action]]) -> None:
         for context, candidates in zip(path, options, strict=True):
-            RewardModel(engine.fresh()).score([context], [candidates])
+            RewardModel(engine.fresh(), Calibration()).score([context], [candidates])
 
     def remembered(path: list[Context], options: list[list[Action]]) -> None:
-        judge = RewardModel(engine.fresh())
+        judge = RewardModel(engine.fresh(), Calibration())
         for context, candidates in zip(path, options, strict=True):
             judge.score([context], [candidates])
 
     def at_once(path: list[Context], options: list[list[Action]]) -> None:
-        RewardModel(engine.fresh()).score(path, options)
+        RewardModel(engine.fresh(), Calibration()).score(path, options)
 
     ways = {NAIVE: one_by_one, STEP: step_by_step, STEPS: remembered, TRAJECTORY: at_once}
     rates: dict[str, list[float]] = {name: [] for name in ways}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from environments.types import Action, ActionError, Candidate, Observation
-from models.engine import Engine
+from models.calibration import Calibration, read_calibration
+from models.engine import Engine, Source
 from models.prompts import Context
 
 
@@ -28,14 +30,27 @@ class Agent:
 
 
 class RewardModel:
-    """Scores actions."""
+    """Scores actions, and sets the scores right by its calibration."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, calibration: Calibration) -> None:
+        self._engine, self._calibration = engine, calibration
+
+    def fresh(self) -> RewardModel:
+        """The same without what its engine has read."""
+        return RewardModel(self._engine.fresh(), self._calibration)
 
     def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
         """The reward of each candidate action of each context, 0..1; of ``complete``, the outcome reward."""
-        return self._engine.score(contexts, [[str(action) for action in candidates] for candidates in actions])
+        scores = self._engine.score(contexts, [[str(action) for action in candidates] for candidates in actions])
+        return [
+            [self._calibration.of(action).apply(score) for action, score in zip(candidates, row, strict=True)]
+            for candidates, row in zip(actions, scores, strict=True)
+        ]
+
+
+def load_reward_model(source: Source, checkpoint: Path) -> RewardModel:
+    """A stored reward model, with its calibration."""
+    return RewardModel(source.engine(checkpoint), read_calibration(checkpoint))
 
 
 def merge(answers: Mapping[str, int], observation: Observation) -> list[Candidate]:

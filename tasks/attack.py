@@ -16,7 +16,7 @@ from pathlib import Path
 from environments.types import COMPLETE, Action
 from models.engine import Source
 from models.prompts import Context, context_at
-from models.roles import RewardModel
+from models.roles import load_reward_model
 from tasks.files import ROUND, STATE, write_json, write_whole
 from tasks.generators import Generator
 from tasks.metrics import success
@@ -108,12 +108,12 @@ def context(trajectory: Trajectory, step: int) -> Context:
 
 def make_worker(source: Source) -> Callable[[tuple[Trajectory, Sequence[int]]], list[dict[str, object]]]:
     """What tries everything at some steps of a demonstration."""
-    engine = source.engine(STATE / "reward")
+    reward = load_reward_model(source, STATE / "reward")
 
     def attack(unit: tuple[Trajectory, Sequence[int]]) -> list[dict[str, object]]:
         trajectory, steps = unit
         tried = [options(trajectory, step) for step in steps]
-        scores = RewardModel(engine.fresh()).score([context(trajectory, step) for step in steps], tried)
+        scores = reward.fresh().score([context(trajectory, step) for step in steps], tried)
         return [
             {"trajectory": trajectory.id, "step": step, "actions": [str(one) for one in actions], "scores": row}
             for step, actions, row in zip(steps, tried, scores, strict=True)

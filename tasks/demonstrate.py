@@ -10,7 +10,7 @@ from environments.registry import load_goals, open_world
 from environments.types import Action, End, Episode, Goal, Instance, Kind, Step, World
 from tasks.curriculum import easy_enough
 from tasks.errors import RatchetError
-from tasks.files import SEED, write_whole
+from tasks.files import CALIBRATION, SEED, write_whole
 from tasks.filter import agent_rows
 from tasks.params import Demonstrate, Params
 from tasks.progress import Progress
@@ -22,38 +22,46 @@ from tasks.variations import variations
 def run(params: Params) -> None:
     """Demonstrate each goal that is easy enough and has an oracle.
 
-    Writes ``data/seed/demonstrations``: trajectories and rows.
+    Writes ``data/seed/demonstrations``: trajectories and rows, and in ``calibration`` those that nothing is trained on.
     """
     easy = easy_enough(load_goals(Path(params.goals)), params.demonstrate.hardest_tier)
     goals = [goal for goal in easy.values() if goal.page in pages()]
     progress = Progress("demonstrate", len(goals))
     trajectories: list[Trajectory] = []
+    aside: list[Trajectory] = []
     for world_path in sorted({goal.world for goal in goals}):
         with closing(open_world(world_path)) as world:
             for goal in (goal for goal in goals if goal.world == world_path):
-                trajectories += _of_goal(world, goal, params.demonstrate)
+                for place, found in enumerate(_of_goal(world, goal, params.demonstrate)):
+                    (trajectories if place < params.demonstrate.per_goal else aside).extend(found)
                 progress.step(goal.id)
-    write_whole(SEED / "demonstrations", lambda aside: _store(aside, trajectories, params))
+
+    def store(folder: Path) -> None:
+        _store(folder, trajectories, params)
+        if aside:
+            _store(folder / CALIBRATION, aside, params)
+
+    write_whole(SEED / "demonstrations", store)
 
 
-def _of_goal(world: World, goal: Goal, settings: Demonstrate) -> list[Trajectory]:
-    """The first ``per_goal`` solved instances, from seed 0 on, and these played otherwise.
+def _of_goal(world: World, goal: Goal, settings: Demonstrate) -> list[list[Trajectory]]:
+    """The first solved instances, from seed 0 on, each with what the world says of it when it is played otherwise.
 
     Raises:
         RatchetError: when the oracle solves too few of them.
     """
-    solved: list[Trajectory] = []
-    varied: list[Trajectory] = []
+    wanted = settings.per_goal + settings.calibration
+    found: list[list[Trajectory]] = []
     for seed in range(settings.max_tries):
         episode = demonstrate(world, Instance(goal, seed))
         if world.verdict():
-            solved.append(Trajectory(f"seed/{goal.id}/{seed}/0", 0, Origin.DEMONSTRATION, episode))
-            varied += variations(world, solved[-1])
-        if len(solved) == settings.per_goal:
-            return [*solved, *varied]
+            solved = Trajectory(f"seed/{goal.id}/{seed}/0", 0, Origin.DEMONSTRATION, episode)
+            found.append([solved, *variations(world, solved)])
+        if len(found) == wanted:
+            return found
     raise RatchetError(
-        f"goal {goal.id!r}: its oracle solved {len(solved)} of {settings.max_tries} seeds, {settings.per_goal} are "
-        "needed (demonstrate.per_goal); lower it, raise demonstrate.max_tries, or mend the oracle"
+        f"goal {goal.id!r}: its oracle solved {len(found)} of {settings.max_tries} seeds, {wanted} are "
+        "needed (demonstrate.per_goal and .calibration); lower it, raise demonstrate.max_tries, or mend the oracle"
     )
 
 

@@ -19,7 +19,7 @@ from environments.registry import load_goals, open_world
 from environments.types import COMPLETE, Action, Episode, Goal, Instance, Kind
 from models.engine import Source
 from models.prompts import Context, context_at
-from models.roles import Agent, RewardModel
+from models.roles import Agent, load_reward_model
 from tasks import attack
 from tasks.curriculum import Curriculum
 from tasks.demonstrate import demonstrate
@@ -133,7 +133,7 @@ def chunks(questions: Sequence[Question]) -> list[list[Question]]:
 
 def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, Any]]]:
     """What scores questions with both reward models."""
-    judges = {name: source.engine(folder / "reward") for name, folder in MODELS.items()}
+    judges = {name: load_reward_model(source, folder / "reward") for name, folder in MODELS.items()}
 
     def judge(questions: Sequence[Question]) -> list[dict[str, Any]]:
         grouped: dict[Context, list[Question]] = {}
@@ -141,8 +141,8 @@ def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, 
             grouped.setdefault(question.context, []).append(question)
         answered = [{**question.about} for group in grouped.values() for question in group]
         actions = [[question.action for question in group] for group in grouped.values()]
-        for name, engine in judges.items():
-            scores = RewardModel(engine.fresh()).score(list(grouped), actions)
+        for name, reward in judges.items():
+            scores = reward.fresh().score(list(grouped), actions)
             for judgement, score in zip(answered, chain.from_iterable(scores), strict=True):
                 judgement[name] = score
         return answered

@@ -9,7 +9,7 @@ from pathlib import Path
 from environments.registry import load_goals, open_world
 from environments.types import End, Episode, Instance, Observation, WorldError
 from models.engine import Source
-from models.roles import Agent, RewardModel
+from models.roles import Agent, load_reward_model
 from tasks.errors import ParamsError
 from tasks.files import ROUND, STATE, digest, read_json
 from tasks.params import Params
@@ -40,11 +40,11 @@ def run(params: Params) -> None:
 
 def make_worker(params: Params, number: int, source: Source) -> Callable[[Instance], list[Trajectory]]:
     """What explores one instance, with the champions."""
-    agent, reward = source.engine(STATE / "agent"), source.engine(STATE / "reward")
+    agent, reward = source.engine(STATE / "agent"), load_reward_model(source, STATE / "reward")
     models = digest(STATE / "agent"), digest(STATE / "reward")
 
     def work(instance: Instance) -> list[Trajectory]:
-        return explore(instance, Agent(agent.fresh()), RewardModel(reward.fresh()), params, number, models)
+        return explore(instance, Agent(agent.fresh()), reward.fresh(), params, number, models)
 
     return work
 

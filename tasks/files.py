@@ -14,6 +14,7 @@ SEED = Path("data/seed")
 STATE = Path("data/state")
 ROUND = Path("data/round")
 WORK = Path(".ratchet")
+CALIBRATION = "calibration"  # in the demonstrations: what nothing is trained on
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:

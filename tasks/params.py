@@ -70,16 +70,22 @@ class Tune(Section):
 
 
 class Demonstrate(Section):
-    """``per_goal`` successful oracle episodes, from at most ``max_tries`` seeds, of goals up to ``hardest_tier``."""
+    """``per_goal`` successful oracle episodes, and ``calibration`` more, of goals up to ``hardest_tier``.
+
+    Both come from at most ``max_tries`` seeds.
+    """
 
     per_goal: int = Field(ge=1)
+    calibration: int = Field(ge=0)
     max_tries: int = Field(ge=1)
     hardest_tier: int | None = Field(ge=1)
 
     @model_validator(mode="after")
     def _enough_tries(self) -> Demonstrate:
-        if self.max_tries < self.per_goal:
-            raise ValueError(f"max_tries {self.max_tries} must be at least per_goal {self.per_goal}")
+        if self.max_tries < self.per_goal + self.calibration:
+            raise ValueError(
+                f"max_tries {self.max_tries} must be at least per_goal {self.per_goal} + calibration {self.calibration}"
+            )
         return self
 
 

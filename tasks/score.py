@@ -9,7 +9,7 @@ from itertools import groupby
 from environments.types import COMPLETE, End, Episode
 from models.engine import Source
 from models.prompts import context_at
-from models.roles import RewardModel
+from models.roles import load_reward_model
 from tasks.files import ROUND, STATE
 from tasks.params import Params
 from tasks.records import Trajectory, read_trajectories
@@ -30,10 +30,10 @@ def run(params: Params) -> None:
 
 def make_worker(source: Source) -> Callable[[Sequence[Trajectory]], list[Trajectory]]:
     """What scores the trajectories of one goal instance, with the champion reward model."""
-    engine = source.engine(STATE / "reward")
+    reward = load_reward_model(source, STATE / "reward")
 
     def score(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
-        judge = RewardModel(engine.fresh())
+        judge = reward.fresh()
         return [replace(item, episode=score_episode(item.episode, judge)) for item in trajectories]
 
     return score

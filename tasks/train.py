@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from environments.types import COMPLETE
+from models.calibration import Calibration, Scale, fitted
+from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.packing import Sample, imitation, judgement, preference, referred
 from models.prompts import Context, context_at
@@ -18,9 +21,9 @@ from models.tuning import Tuning, method_of, save_tuned, tunable, with_tuned
 from tasks.attack import KNOWN
 from tasks.base import location
 from tasks.errors import ParamsError
-from tasks.files import ROUND, SEED, STATE, copy, write_json, write_whole
+from tasks.files import CALIBRATION, ROUND, SEED, STATE, copy, write_json, write_whole
 from tasks.params import Params, Retrain, Train
-from tasks.progress import Progress
+from tasks.progress import Progress, log
 from tasks.records import AgentRow, RewardRow, Trajectory, read_rows, read_trajectories
 from tasks.stages import scratch
 
@@ -101,13 +104,13 @@ def reward_samples(dataset: Path, network: Network, ranking: float, at: Path | N
 
     All its candidates are on one prefix.
 
-    ``ranking`` is the weight of ranking them. Right and wrong weigh the same, among outcomes and among steps, so that a
-    score of 0.5 is where the evidence tips and not how many of either the generators happened to make.
+    ``ranking`` is the weight of ranking them. Right and wrong weigh the same, among outcomes and among steps, and so do
+    the generators of each: a score of 0.5 is where the evidence tips, whatever the generators happened to make many of.
     """
     judged = _judged(dataset, at or dataset / "reward_rows.parquet")
-    counts = Counter(_class(row) for _, rows in judged for row in rows)
+    weight = _balance(row for _, rows in judged for row in rows)
     return [
-        judgement(network, context, [(r.action, r.label, counts.total() / counts[_class(r)]) for r in rows], ranking)
+        judgement(network, context, [(row.action, row.label, weight(row)) for row in rows], ranking)
         for context, rows in judged
     ]
 
@@ -122,6 +125,33 @@ def _judged(dataset: Path, at: Path) -> list[tuple[Context, list[RewardRow]]]:
         (_context(known[trajectory], step, instruction), rows)
         for (trajectory, step, instruction), rows in grouped.items()
     ]
+
+
+def calibrated(network: Network, dataset: Path) -> Calibration:
+    """What sets the network's scores of a dataset's rows right, weighed as in training; nothing where there is none."""
+    if not dataset.exists():
+        return Calibration()
+    judged = _judged(dataset, dataset / "reward_rows.parquet")
+    contexts, actions = [one for one, _ in judged], [[row.action for row in rows] for _, rows in judged]
+    with network.autocast():
+        scores = list(chain.from_iterable(TorchEngine(network).score(contexts, actions)))
+    rows = [row for _, rows in judged for row in rows]
+    weight = _balance(rows)
+
+    def scale(outcomes: bool) -> Scale:
+        asked = [(score, row) for score, row in zip(scores, rows, strict=True) if _class(row)[0] is outcomes]
+        return fitted([score for score, _ in asked], [row.label for _, row in asked], [weight(row) for _, row in asked])
+
+    found = Calibration(step=scale(outcomes=False), outcome=scale(outcomes=True))
+    log.info("calibrated on %d rows: %s", len(rows), found)
+    return found
+
+
+def _balance(rows: Iterable[RewardRow]) -> Callable[[RewardRow], float]:
+    """Weights under which each class of rows weighs the same, and so does each generator of a class."""
+    counts = Counter((_class(row), row.generator) for row in rows)
+    makers = Counter(of for of, _ in counts)
+    return lambda row: counts.total() / (makers[_class(row)] * counts[_class(row), row.generator])
 
 
 def _class(row: RewardRow) -> tuple[bool, bool]:
@@ -186,6 +216,8 @@ def _run(job: _Job, params: Params) -> None:
     def store(folder: Path) -> None:
         folder.mkdir()
         save_tuned(network, folder)
+        if job.out.name == "reward":
+            calibrated(network, (KNOWN if job.start else SEED / "demonstrations") / CALIBRATION).write(folder)
         write_json(folder / "history.json", {"loss": losses, "samples": len(samples)})
 
     write_whole(job.out, store)

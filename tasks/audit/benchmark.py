@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from environments.types import Action, GoalError, Instance
+from models.calibration import read_calibration
 from models.engine import Source
 from models.prompts import Context
 from models.roles import Agent, RewardModel
@@ -100,7 +101,7 @@ def make_scorer(source: Source, vision: str) -> Callable[[tuple[str, Sequence[La
 
     def judge(name: str, instance: Instance) -> Judge:
         if name in ADAPTERS:
-            return RewardModel(engine(ADAPTERS[name]).fresh())
+            return RewardModel(engine(ADAPTERS[name]).fresh(), read_calibration(ADAPTERS[name]))
         plain: dict[str, Callable[[], Judge]] = {
             "chance": lambda: Chance(0),
             "likelihood": lambda: Likelihood(engine(STATE / "agent").fresh()),

@@ -6,26 +6,12 @@ Both are fitted on one half of the goal instances and reported on the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
 
+from models.calibration import Scale, log_odds
 from tasks.audit.figures import Judged
-
-_NEAREST = 1e-6  # to 0 and 1, that a score may be
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """What becomes of a score's log-odds x: ``slope`` x + ``offset``."""
-
-    slope: float
-    offset: float
-
-    def apply(self, score: float) -> float:
-        """The score set right, 0..1."""
-        return float(1 / (1 + np.exp(-self.slope * _log_odds(np.array([score]))[0] - self.offset)))
 
 
 def halves(judged: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
@@ -50,7 +36,7 @@ def temperature(judged: Sequence[Judged]) -> Scale:
 
 
 def _fit(judged: Sequence[Judged], start: list[float]) -> list[float]:
-    odds = _log_odds(np.array([item.score for item in judged]))
+    odds = log_odds(np.array([item.score for item in judged]))
     inputs = np.column_stack([odds, np.ones_like(odds)])[:, : len(start)]
     signs = np.array([1.0 if item.case.label else -1.0 for item in judged])
 
@@ -58,9 +44,3 @@ def _fit(judged: Sequence[Judged], start: list[float]) -> list[float]:
         return float(np.logaddexp(0, -signs * (inputs @ weights)).mean())
 
     return [float(weight) for weight in minimize(loss, np.array(start), method="BFGS").x]
-
-
-def _log_odds(scores: np.ndarray) -> np.ndarray:
-    clipped = np.clip(scores, _NEAREST, 1 - _NEAREST)
-    found: np.ndarray = np.log(clipped / (1 - clipped))
-    return found

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.audit.calibration import Scale, halves, platt, temperature
+from models.calibration import AS_IT_IS
+from tasks.audit.calibration import halves, platt, temperature
 from tasks.audit.cases import Labelled
 from tasks.audit.figures import Judged, false_accepts, figures, length_bin
 from tasks.metrics import ACCEPT
@@ -137,7 +138,7 @@ def _calibrated(judged: Sequence[Judged]) -> dict[str, Any]:
         fit, report = halves(live)
         if len({item.case.label for item in fit}) < 2:
             continue
-        scales = {"as it is": Scale(1.0, 0.0), "temperature": temperature(fit), "Platt": platt(fit)}
+        scales = {"as it is": AS_IT_IS, "temperature": temperature(fit), "Platt": platt(fit)}
         for name, scale in scales.items():
             set_right = [replace(item, score=scale.apply(item.score)) for item in report]
             found[name][query] = figures(set_right) | {"slope": scale.slope, "offset": scale.offset}

@@ -8,6 +8,7 @@ import pytest
 from tiny import elements, journey, pictures_seen, png
 
 from environments.types import COMPLETE, Candidate, End, Episode, Goal, Instance, Observation, Step
+from models.calibration import Calibration
 from models.inference import TorchEngine
 from models.network import Network
 from models.prompts import context_at
@@ -34,7 +35,7 @@ def test_a_block_is_one_pass(network: Network, monkeypatch: pytest.MonkeyPatch) 
     count = lambda inputs: len(inputs["inputs_embeds"])  # noqa: E731
     monkeypatch.setattr(Network, "hidden", lambda self, **rest: rows.append(count(rest)) or hidden(self, **rest))
     before = episode(9)
-    scored = score_episode(before, RewardModel(TorchEngine(network)))
+    scored = score_episode(before, RewardModel(TorchEngine(network), Calibration()))
     assert rows == [1, 1, 1]
     assert seen == [6, 3, 1]
 
@@ -47,7 +48,7 @@ def test_a_block_is_one_pass(network: Network, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_is_scored_already_is_kept(network: Network) -> None:
-    judge = RewardModel(TorchEngine(network))
+    judge = RewardModel(TorchEngine(network), Calibration())
     before = episode(4)
     known = replace(before, steps=(replace(before.steps[0], score=0.25), *before.steps[1:]), outcome=0.75)
     scored = score_episode(known, judge)

@@ -20,12 +20,13 @@ from tiny import SERVABLE, build_tiny_base, contexts
 
 from environments.registry import load_goals, open_world
 from environments.types import Instance
+from models.calibration import read_calibration
 from models.engine import Engine, EngineError, Served, Source
 from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.packing import imitation
 from models.prompts import context_at
-from models.roles import Agent, RewardModel
+from models.roles import Agent, RewardModel, load_reward_model
 from models.training import Schedule, train
 from models.tuning import Tuning, save_tuned, tunable, with_tuned
 from models.vllm import Server, VllmEngine
@@ -179,10 +180,10 @@ def test_a_server_that_reads_prompts_otherwise_is_refused(source: Source) -> Non
 
 def test_explore_on_the_server(source: Source, params: Params, instances: list[Instance]) -> None:
     """The stage's own function in a real world. Its scores are those of the engine in this process."""
-    agent, judge = Agent(source.engine(AGENT)), RewardModel(source.engine(REWARD))
+    agent, judge = Agent(source.engine(AGENT)), load_reward_model(source, REWARD)
     found = explore(instances[0], agent, judge, params, 1, ("agent", "reward"))
     assert any(trajectory.episode.steps for trajectory in found)
-    again = RewardModel(in_process(REWARD))
+    again = RewardModel(in_process(REWARD), read_calibration(REWARD))
     for trajectory in found:
         steps = tuple(replace(step, score=None) for step in trajectory.episode.steps)
         expected = score_episode(replace(trajectory.episode, steps=steps, outcome=None), again)

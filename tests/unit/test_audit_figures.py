@@ -9,7 +9,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
-from tasks.audit.calibration import Scale, halves, platt, temperature
+from models.calibration import Scale
+from tasks.audit.calibration import halves, platt, temperature
 from tasks.audit.cases import Case
 from tasks.audit.figures import Judged, false_accepts, figures, length_bin, lift, sample, top1
 

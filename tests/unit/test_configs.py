@@ -108,7 +108,7 @@ def test_documents_link_to_files_that_exist() -> None:
         ({"seed": "one"}, r"seed = 'one': input should be a valid integer"),
         ({"explore": {"candidates": 0}}, r"explore.candidates = 0: input should be greater than or equal to 1"),
         ({"decide": {"alpha": 2.0}}, r"decide.alpha = 2.0: input should be less than 1"),
-        ({"demonstrate": {"per_goal": 30}}, r"demonstrate.*max_tries 20 must be at least per_goal 30"),
+        ({"demonstrate": {"per_goal": 30}}, r"demonstrate.*max_tries 20 must be at least per_goal 30 \+ calibration 2"),
         (
             {"engine": {"kind": "vllm"}, "tune": {"method": "full"}},
             "the file: value error, engine.kind vllm runs LoRA alone, but tune.method is full",
