@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tiny import journey
 
 from environments.types import COMPLETE, End, Episode, Goal, Instance, Step
+from models.calibration import AS_IT_IS, Calibration, fitted
+from models.inference import TorchEngine
 from models.network import Network
 from models.packing import Sample
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, write_rows, write_trajectories
-from tasks.train import agent_samples, preference_samples, reward_samples
+from tasks.train import agent_samples, calibrated, preference_samples, reward_samples
 
 ABOUT = {"trajectory": "t", "goal": "go", "seed": 1, "round": 1, "agent": "", "reward": ""}
 
@@ -75,3 +78,35 @@ def test_an_agent_row_is_imitated_in_its_context(network: Network, dataset: Path
     (sample,) = agent_samples(dataset, network)
     assert steps_of([sample]) == [1]
     assert list(sample.branches[0].tokens) == network.answer_tokens("click b1")
+
+
+def test_generators_weigh_the_same_within_a_class(network: Network, dataset: Path, tmp_path: Path) -> None:
+    aside = tmp_path / "aside.parquet"
+    made = [
+        *(replace(judged(number, 1, f"click b{number}", False), generator="sibling") for number in range(3)),
+        replace(judged(3, 1, "wait", False), generator="too_soon"),
+        judged(4, 1, "click b9", True),
+    ]
+    write_rows(aside, RewardRow, made)
+    (sample,) = reward_samples(dataset, network, ranking=0, at=aside)
+    # five rows: a class of right steps weighs 5, one of wrong ones too, half of it each generator
+    assert [branch.weight for branch in sample.branches] == pytest.approx([5 / 6, 5 / 6, 5 / 6, 5 / 2, 5])
+
+
+def test_a_network_is_calibrated_on_rows(network: Network, dataset: Path) -> None:
+    found = calibrated(network, dataset)
+    rows = [
+        (0, "click b0", True),
+        (0, "wait", False),
+        (0, "click b1", False),
+        (1, "wait", False),
+        (2, "click b2", True),
+    ]
+    path = journey(4)
+    engine = TorchEngine(network)
+    scores = [engine.fresh().score([path[step]], [[action]])[0][0] for step, action, _ in rows]
+    weights = [1 / 2 if label else 1 / 3 for *_, label in rows]
+    expected = fitted(scores, [label for *_, label in rows], weights)
+    assert (found.step.slope, found.step.offset) == pytest.approx((expected.slope, expected.offset), abs=1e-3)
+    assert found.outcome == AS_IT_IS  # one row alone
+    assert calibrated(network, dataset / "missing") == Calibration()
