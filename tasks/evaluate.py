@@ -169,7 +169,7 @@ def ask(episodes: Sequence[Trajectory], demonstrations: Sequence[Trajectory], pa
     questions = _pairs(demonstrations, params)
     for trajectory in episodes:
         if trajectory.id.endswith("/challenger") and trajectory.episode.last.screenshot:
-            questions += _live(trajectory)
+            questions += live(trajectory)
     return questions
 
 
@@ -196,7 +196,7 @@ def _pairs(demonstrations: Sequence[Trajectory], params: Params) -> list[Questio
     ]
 
 
-def _live(trajectory: Trajectory) -> list[Question]:
+def live(trajectory: Trajectory) -> list[Question]:
     """Outcome, by the world's verdict; and steps, by the oracle, up to the first it would not have taken."""
     episode = trajectory.episode
     end = len(episode.acts)
