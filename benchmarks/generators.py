@@ -2,7 +2,8 @@
 
 From the same base a reward model is trained on the rows of the demonstrations, as ``warm_reward`` does: on all of them,
 and without those of each generator in turn. Each then judges what the round's agents did, explored or held out, the
-world being the truth. What was measured is kept, and a benchmark that was stopped goes on: delete the file to begin anew.
+world being the truth. What was measured is kept, and a benchmark that was stopped goes on: delete its file to begin
+anew.
 """
 
 from __future__ import annotations
