@@ -12,19 +12,16 @@ from environments.pages.page import Page
 from environments.types import Element, Observation
 
 _HERE = Path(__file__).parent
-Centre = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
     """A page as it is seen: CSS pixels of the viewport throughout.
 
-    ``texts`` are (text, centre of each character, None where it is not seen); ``boxes`` (left, top, width, height)
-    of the page's things whose centre is seen, by their mark.
+    ``boxes`` are (left, top, width, height) of the page's things whose centre is seen, by their mark.
     """
 
     observation: Observation
-    texts: tuple[tuple[str, tuple[Centre | None, ...]], ...]
     boxes: dict[str, tuple[float, float, float, float]]
 
     def point(self, mark: str) -> tuple[int, int]:
@@ -60,12 +57,8 @@ class Studio:
         """The page as it is now."""
         seen: dict[str, Any] = self.browser.evaluate("__ratchet.read()")
         elements = tuple(Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in seen["elements"])
-        texts = tuple(
-            (text, tuple(None if centre is None else (centre[0], centre[1]) for centre in centres))
-            for text, centres in seen["texts"]
-        )
         boxes = {mark: (box[0], box[1], box[2], box[3]) for mark, box in seen["things"]}
-        return Shot(Observation(self.browser.screenshot(), elements), texts, boxes)
+        return Shot(Observation(self.browser.screenshot(), elements), boxes)
 
     def close(self) -> None:
         """End the browser. A second call has no effect."""

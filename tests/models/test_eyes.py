@@ -33,8 +33,8 @@ from models.eyes.train import Course, measure, teach
 WIDTH_OF_WORDS = 80  # a little more than there are facts
 
 
-def shot(*texts: tuple[str, tuple[tuple[float, float] | None, ...]], **boxes: tuple[float, ...]) -> Shot:
-    return Shot(Observation(b"", ()), texts, boxes)  # type: ignore[arg-type]
+def shot(**boxes: tuple[float, float, float, float]) -> Shot:
+    return Shot(Observation(b"", ()), boxes)
 
 
 def test_a_grid_numbers_the_viewport_row_by_row() -> None:

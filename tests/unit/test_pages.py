@@ -46,31 +46,10 @@ def test_a_label_is_given_once() -> None:
     assert len(set(labels)) == 200
 
 
-def test_letters_are_told_where_they_stand(studio: Studio) -> None:
-    """A monospaced letter of 10 pixels is 6 pixels wide."""
-    shot = studio.show(Page('<div style="position:fixed;left:20px;top:30px;font:10px Courier New">ab c</div>', ()))
-    ((text, centres),) = shot.texts
-    assert text == "ab c"
-    assert [None if centre is None else round(centre[0]) for centre in centres] == [23, 29, None, 41]
-    assert {30 < centre[1] < 42 for centre in centres if centre is not None} == {True}
-
-
-def test_letters_of_a_field_stand_where_those_of_a_text_would(studio: Studio) -> None:
-    look = "position:fixed;left:20px;font:12px Arial;margin:0;border:0;padding:0"
-    field = f'<input value="Wizard" style="{look};top:40px;height:14px;width:90px">'
-    shot = studio.show(Page(f'<span style="{look};top:10px">Wizard</span>{field}', ()))
-    (_, plain), (_, written) = shot.texts
-    for beside, centre in zip(plain, written, strict=True):
-        assert beside is not None
-        assert centre is not None
-        assert centre[0] == pytest.approx(beside[0], abs=0.5)
-
-
 def test_what_is_covered_is_not_seen(studio: Studio) -> None:
     cover = '<div style="position:fixed;left:0;top:0;width:50px;height:50px;background:red"></div>'
     below = '<b data-mark="t0" style="position:fixed;left:5px;top:300px">c</b>'
     shot = studio.show(Page(f'<b data-mark="t1" style="position:fixed;left:5px;top:5px">a</b>{cover}{below}', ()))
-    assert shot.texts == ()
     assert shot.boxes == {}
 
 
