@@ -30,7 +30,6 @@ from tasks.metrics import ACCEPT
 from tasks.params import Params, load_params
 from tasks.records import RewardRow, read_trajectories, write_rows
 from tasks.reward_data import reward_rows
-from tasks.stages import pin
 from tasks.statistics import auc, classification, f1_interval
 from tasks.train import calibrated, reward_samples
 
@@ -48,14 +47,14 @@ def asked() -> list[Question]:
     return [question for trajectory in (*judged, *played) for question in live(trajectory)]
 
 
-def taught(without: str, params: Params, updates: int) -> RewardModel:
+def taught(without: str, params: Params) -> RewardModel:
     """A reward model that has learnt from all rows but those of a generator."""
     network = load_base(location("reward"), params.numerics.dtype, params.prompt.screenshots)
     network = tunable(network, Tuning(**params.tune.model_dump()), params.seed)
     made = partial(reward_rows, accept=0.0, max_negatives=params.filter.max_negatives, seed=params.seed)
     off = [] if without == ALL else [Generator(without)]
     settings = params.warm_reward
-    schedule = Schedule(updates or settings.updates, settings.batch_rows, settings.learning_rate, params.seed)
+    schedule = Schedule(settings.updates, settings.batch_rows, settings.learning_rate, params.seed)
     with TemporaryDirectory(prefix="ratchet-generators-") as kept:
         rows = Path(kept) / "rows.parquet"
         write_rows(rows, RewardRow, made(list(read_trajectories(DEMONSTRATIONS)), without=off))
@@ -106,18 +105,14 @@ def _spread(query: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--updates", type=int, default=0, help="of each training; 0 for those of warm_reward")
-    parser.add_argument("--only", nargs="+", choices=[ALL, *Generator], default=[ALL, *Generator])
-    arguments = parser.parse_args()
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     params = load_params()
-    pin(params.numerics)
     lines = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
     questions = asked()
-    for without in arguments.only:
+    for without in (ALL, *Generator):
         if without in {line["without"] for line in lines}:
             continue
-        lines.append({"without": str(without), **figures(taught(without, params, arguments.updates), questions)})
+        lines.append({"without": str(without), **figures(taught(without, params), questions)})
         with RESULTS.open("a") as file:
             file.write(json.dumps(lines[-1]) + "\n")
         print(f"{len(lines)} of {1 + len(Generator)}: without {without}", flush=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +77,7 @@ class Captioner(nn.Module):
         self.heads = nn.ModuleDict(
             {name: nn.Linear(4 * _WIDTHS[-1] + 2, 1 + len(words)) for name, words in self.groups.items()}
         )
-        self._told: dict[Observation, tuple[str, ...]] = {}
+        self._told = lru_cache(_REMEMBERED)(self._captions)
 
     def forward(self, crops: Tensor, sizes: Tensor) -> dict[str, Tensor]:
         """Logits (things, 1 + words) of each group, the first that of none, of crops (things, 3, side, side) from 0 to
@@ -89,13 +90,7 @@ class Captioner(nn.Module):
     @torch.inference_mode()
     def captions(self, observation: Observation) -> tuple[str, ...]:
         """A caption for each element, empty where there is nothing to say. The last screens are remembered."""
-        told = self._told.pop(observation, None)
-        if told is None:
-            told = self._captions(observation)
-        self._told[observation] = told
-        if len(self._told) > _REMEMBERED:
-            del self._told[next(iter(self._told))]
-        return told
+        return self._told(observation)
 
     def _captions(self, observation: Observation) -> tuple[str, ...]:
         drawn = [place for place, element in enumerate(observation.elements) if describable(element)]

@@ -24,9 +24,10 @@ from environments.types import Element
 from models.captions import Captioner, crop, describable
 from models.training import Descent, Report
 
+_ALIASES = {"cyan": "aqua"}  # two names of one colour
 GROUPS = {
     "size": ("small", "large"),
-    "colour": tuple(dict.fromkeys({"cyan": "aqua"}.get(colour, colour) for colour in COLOURS)),  # two names of one
+    "colour": tuple(dict.fromkeys(_ALIASES.get(colour, colour) for colour in COLOURS)),
     "look": (*SHAPES, "letter", "digit", "box", *(f"{icon} icon" for icon in ICONS)),
 }
 BOARDS = 0.8  # share of the pages
@@ -94,7 +95,7 @@ def _numbers(thing: Thing | None) -> list[int]:
     if thing is None:
         return [0] * len(GROUPS)
     look = {"icon": f"{thing.shape} icon", "box": "box"}.get(thing.sort, thing.shape)
-    true = (thing.size, {"cyan": "aqua"}.get(thing.colour, thing.colour), look)
+    true = (thing.size, _ALIASES.get(thing.colour, thing.colour), look)
     return [1 + words.index(word) if word else 0 for word, words in zip(true, GROUPS.values(), strict=True)]
 
 
