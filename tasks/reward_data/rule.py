@@ -49,10 +49,9 @@ def executed(trajectory: Trajectory, max_negatives: int) -> Iterator[Draft]:
 
 def wrong_actions(trajectory: Trajectory, index: int) -> dict[Action, Generator]:
     """Actions that are wrong at a step of a solved path, and what makes each: the most tempting first."""
-    later = _later_clicks(trajectory, index)
     misses: dict[Action, Generator] = {}
     for generator, action in _near_misses(trajectory, index):
-        if action.target not in later:
+        if not _comes_later(trajectory, index, action):
             misses.setdefault(action, generator)
     return misses
 
@@ -60,10 +59,10 @@ def wrong_actions(trajectory: Trajectory, index: int) -> dict[Action, Generator]
 def proposed(trajectory: Trajectory) -> Iterator[Draft]:
     """The other candidates at the steps of a solved path, against what it did there."""
     for index, step in enumerate(trajectory.episode.steps):
-        later = _later_clicks(trajectory, index)
         for candidate in step.candidates:
             item = _compare(trajectory, index, step, candidate)
-            if candidate.action != step.action and (item.label or candidate.action.target not in later):
+            told = item.label or not _comes_later(trajectory, index, candidate.action)
+            if candidate.action != step.action and told:
                 yield item
 
 
@@ -115,13 +114,18 @@ def _near_misses(trajectory: Trajectory, index: int) -> Iterator[tuple[Generator
         yield from ((Generator.SWAPPED_KIND, text) for text in _typings(instruction, right.target[1]))
 
 
-def _later_clicks(trajectory: Trajectory, index: int) -> set[tuple[str, str]]:
-    """What the path clicks after a step, its last action apart.
+def _comes_later(trajectory: Trajectory, index: int, action: Action) -> bool:
+    """Whether a path clicks after a step what ``action`` is on, its last action apart.
 
-    Two boxes can be ticked in either order, so such a click is not wrong; what ends the work (Submit) is.
+    Two boxes can be ticked in either order, so such a click is not wrong; what ends the work (Submit) is. What has no
+    text is told by its place.
     """
-    actions = (step.action for step in trajectory.episode.acts[index + 1 : -1])
-    return {action.target for action in actions if action.target is not None}
+    if action.target is None:
+        return False
+    observation = trajectory.episode.steps[index].observation
+    element, has_text = clicked(action, observation), bool(action.target[1])
+    later = (step.action for step in trajectory.episode.acts[index + 1 : -1] if step.action.target == action.target)
+    return any(has_text or clicked(one, observation) == element for one in later)
 
 
 def _typings(instruction: str, like: str) -> list[Action]:

@@ -164,6 +164,14 @@ def test_the_same_field_is_right_even_if_one_like_it_is_clicked_later() -> None:
     assert brief(proposed(path)) == [(0, beside, Generator.RULE_POSITIVE, True)]
 
 
+def test_of_things_without_text_those_clicked_later_are_told_by_their_place() -> None:
+    first, second, third = (Element("image", "", (10 + 40 * place, 20, 20, 20)) for place in range(3))
+    path = trajectory(click(first), click(second), click(SUBMIT), elements=(first, second, third, SUBMIT))
+    wrong = {item.action for item in executed(path, 9) if item.step == 0 and not item.label}
+    assert click(third) in wrong
+    assert click(second) not in wrong
+
+
 def test_near_misses_are_the_most_tempting_ones() -> None:
     path = demonstration(click(NAME), typed("Ann"), DOWN, click(SUBMIT), instruction='Type "Ann" or "Ben", then go')
     wrong = [(item.step, item.generator.value, str(item.action)) for item in executed(path, 3) if not item.label]
