@@ -19,7 +19,7 @@ from environments.pages.page import random_page
 from environments.pages.studio import Studio
 from models.base import ADAPTER, EYES
 from models.eyes.lessons import Lesson, Scene, lesson
-from models.eyes.trials import Trial, trial
+from models.eyes.trials import Trial, trials_of
 from models.network import Network, load_base
 from models.packing import imitation, judgement, loss
 from models.training import Descent, Report
@@ -60,12 +60,10 @@ class Worksheet:
                 yield found
 
     def trials(self, seed: int) -> Iterator[Trial]:
-        """Trials without end, each on a page of its own, from that of a seed on."""
+        """Trials without end, those of a page after those of another, from that of a seed on."""
         while True:
-            found = trial(self.studio, seed, self.lexicon)
+            yield from trials_of(self.studio, seed, self.lexicon)
             seed += 1
-            if found is not None:
-                yield found
 
 
 def alignable(base: str, alignment: Alignment) -> Network:

@@ -1,16 +1,16 @@
 """What the aligned language model learns of acting and judging at once: what leads on in an exercise, what does not.
 
 A trial is a context with some actions and whether each is right, as the reward model is asked, and where one is right,
-it is the agent's answer. Four of nine are of exercises done rightly, two of exercises in which one move went wrong, two
-of exercises of which something was left undone, one of a screen on which something else was to be done: so what is
-right depends on the goal, on what was done, and on the screen.
+it is the agent's answer. Half of the exercises are asked about where they end, in contrast: done rightly, with a move
+gone wrong, and with something left undone, alike but for what has to be looked at. So what is right depends on the
+goal, on what was done, and on the screen.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from environments.pages.exercise import Exercise, act_out, left_undone, random_exercise, spoiled
 from environments.pages.studio import Studio
@@ -18,8 +18,7 @@ from environments.types import COMPLETE, Action, Kind, Step
 from models.prompts import Context, context_at
 
 _WRONG = 4  # wrong actions of a trial at most, beside what would end it too soon
-_AT_END = 0.4  # share of what is done rightly that is asked about at its end
-_RIGHT, _RIGHT_END = 2.5, 3.0  # weights: rarer than what is wrong, they weigh the same over all, as do ends
+_RIGHT = 2.5  # weight on the way: rarer than what is wrong, it weighs the same over all
 _ELSEWHERE = 7_000_000_000  # pages that only lend their instruction
 
 
@@ -32,59 +31,74 @@ class Trial:
     answer: str
 
 
-def trial(studio: Studio, seed: int, lexicon: Sequence[str]) -> Trial | None:
-    """The trial of a seed; None where its exercise does not fit the screen, or cannot go wrong.
+def trials_of(studio: Studio, seed: int, lexicon: Sequence[str]) -> list[Trial]:
+    """The trials of a seed; none where its exercise does not fit the screen, or cannot go wrong.
 
     Raises:
         WorldError: the browser broke.
     """
     chooser = random.Random(seed)
-    (way,) = chooser.choices((_done, _gone_wrong, _left_undone, _meant_otherwise), (4, 2, 2, 1))
     exercise = random_exercise(seed, lexicon)
+    (way,) = chooser.choices((_on_the_way, _ends, _gone_wrong, _meant_otherwise), (3, 5, 1, 1))
     if way is _meant_otherwise:
-        return way(studio, exercise, random_exercise(_ELSEWHERE + seed, lexicon).instruction, chooser)
-    return way(studio, exercise, exercise.instruction, chooser)
+        exercise = replace(exercise, instruction=random_exercise(_ELSEWHERE + seed, lexicon).instruction)
+    return way(studio, exercise, chooser)
 
 
-def _done(studio: Studio, exercise: Exercise, instruction: str, chooser: random.Random) -> Trial | None:
+def _on_the_way(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Trial]:
     """The right action of a step, and wrong ones: the likeliest to be taken for it, and what ends it too soon."""
     steps = act_out(studio, exercise)
     if steps is None:
-        return None
-    last = len(steps) - 1
-    at = last if chooser.random() < _AT_END else chooser.randrange(last)
-    wrong = _tempting(_wrong(steps, at, exercise), steps[at].action, chooser)[:_WRONG]
-    early = [step.action for step in steps[-2:] if step.action != steps[at].action] if at < last else []
-    return _trial(instruction, steps, at, str(steps[at].action), [*map(str, dict.fromkeys([*wrong, *early]))])
+        return []
+    at = chooser.randrange(len(steps) - 1)
+    right = steps[at].action
+    wrong = _tempting(_wrong(steps, at, exercise), right, chooser)[:_WRONG]
+    early = [step.action for step in steps[-2:] if step.action != right]
+    return [_trial(exercise.instruction, steps, at, right, _RIGHT, list(dict.fromkeys([*wrong, *early])))]
 
 
-def _gone_wrong(studio: Studio, exercise: Exercise, instruction: str, chooser: random.Random) -> Trial | None:
-    """The move that went wrong, or what came of it."""
+def _ends(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Trial]:
+    """What ends it, the last move or `complete`: right where all else is done, and wrong where it is not."""
+    steps = act_out(studio, exercise)
+    if steps is None:
+        return []
+    back = chooser.choice((1, 2))
+    failed = []
+    for other, its_back in _failing(exercise, back, chooser):
+        acted = act_out(studio, other)
+        if acted is not None:
+            at = len(acted) - its_back
+            failed.append(_trial(exercise.instruction, acted, at, None, 0.0, [acted[at].action]))
+    at = len(steps) - back
+    return [_trial(exercise.instruction, steps, at, steps[at].action, 1.0 + len(failed), []), *failed]
+
+
+def _failing(exercise: Exercise, back: int, chooser: random.Random) -> Iterator[tuple[Exercise, int]]:
+    """The exercise with a move gone wrong and with one left out, and how far from its end each is asked about."""
+    gone = spoiled(exercise, chooser)
+    if gone is not None:
+        yield gone[0], 1 if gone[1] == len(exercise.moves) - 1 else back
+    short = left_undone(exercise, chooser)
+    if short is not None:
+        yield short, back
+
+
+def _gone_wrong(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Trial]:
+    """The move that went wrong, where it was made."""
     gone = spoiled(exercise, chooser)
     steps = act_out(studio, gone[0]) if gone else None
     if gone is None or steps is None:
-        return None
-    at = chooser.choice((gone[1], len(steps) - 1))
-    return _trial(instruction, steps, at, "", [str(steps[at].action)])
+        return []
+    return [_trial(exercise.instruction, steps, gone[1], None, 0.0, [steps[gone[1]].action])]
 
 
-def _left_undone(studio: Studio, exercise: Exercise, instruction: str, chooser: random.Random) -> Trial | None:
-    """What ends it, though not all is done: the last move, or `complete` after it."""
-    short = left_undone(exercise, chooser)
-    steps = act_out(studio, short) if short else None
-    if steps is None:
-        return None
-    at = len(steps) - chooser.choice((1, 2))
-    return _trial(instruction, steps, at, "", [str(steps[at].action)])
-
-
-def _meant_otherwise(studio: Studio, exercise: Exercise, instruction: str, chooser: random.Random) -> Trial | None:
+def _meant_otherwise(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Trial]:
     """What would be right if something else had been asked for."""
     steps = act_out(studio, exercise)
     if steps is None:
-        return None
+        return []
     at = chooser.randrange(len(steps))
-    return _trial(instruction, steps, at, "", list({str(steps[at].action): None, str(COMPLETE): None}))
+    return [_trial(exercise.instruction, steps, at, None, 0.0, list(dict.fromkeys([steps[at].action, COMPLETE])))]
 
 
 def _wrong(steps: Sequence[Step], at: int, exercise: Exercise) -> list[Action]:
@@ -112,9 +126,12 @@ def _tempting(actions: Sequence[Action], right: Action, chooser: random.Random) 
     return sorted(chooser.sample(actions, len(actions)), key=apart)
 
 
-def _trial(instruction: str, steps: Sequence[Step], at: int, right: str, wrong: list[str]) -> Trial:
-    """A step's wrong actions weigh as one, `complete` apart."""
-    share = 1 / max(1, len(wrong) - (str(COMPLETE) in wrong))
-    labelled = [(right, True, _RIGHT_END if right == str(COMPLETE) else _RIGHT)] if right else []
-    labelled += [(action, False, 1.0 if action == str(COMPLETE) else share) for action in wrong]
-    return Trial(context_at(instruction, steps[:at], steps[at].observation), tuple(labelled), right)
+def _trial(
+    instruction: str, steps: Sequence[Step], at: int, right: Action | None, weight: float, wrong: Sequence[Action]
+) -> Trial:
+    """The right action with its weight, if any, and wrong ones, which weigh as one, `complete` apart."""
+    share = 1 / max(1, len(wrong) - (COMPLETE in wrong))
+    labelled = [(str(right), True, weight)] if right else []
+    labelled += [(str(action), False, 1.0 if action == COMPLETE else share) for action in wrong]
+    context = context_at(instruction, steps[:at], steps[at].observation)
+    return Trial(context, tuple(labelled), str(right) if right else "")

@@ -8,7 +8,7 @@ from contextlib import closing
 from environments.pages.exercise import act_out, left_undone, random_exercise, spoiled
 from environments.pages.studio import Studio
 from environments.types import COMPLETE, Kind
-from models.eyes.trials import trial
+from models.eyes.trials import trials_of
 
 LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "thunder", "pencil", "basket", "mirror")
 
@@ -18,29 +18,48 @@ def test_right_is_what_the_exercise_does_and_the_rest_is_wrong() -> None:
     endings = {True: 0, False: 0}
     with closing(Studio()) as studio:
         for seed in range(60):
-            found, exercise = trial(studio, seed, LEXICON), random_exercise(seed, LEXICON)
-            if found is None:
-                continue
-            actions = [action for action, _, _ in found.labelled]
-            assert len(set(actions)) == len(actions)
-            for action, label, weight in found.labelled:
-                weights[label] += weight
-                endings[label] += action == str(COMPLETE)
-            right = [action for action, label, _ in found.labelled if label]
-            if right:
-                steps = act_out(studio, exercise)
-                assert steps is not None
-                at = len(found.context.history)
-                assert found.context.observation.elements == steps[at].observation.elements
-                assert right == [str(steps[at].action)]
-                assert right == [found.answer]
-                assert str(COMPLETE) in actions
-                presses = {str(step.action) for step in steps[at:-2] if step.action.kind is Kind.CLICK}
-                assert steps[at].action.kind is Kind.TYPE or not presses & ({*actions} - {*right})
-                if at < len(steps) - 2:
-                    assert str(steps[-2].action) in {*actions} - {*right}
+            for found in trials_of(studio, seed, LEXICON):
+                actions = [action for action, _, _ in found.labelled]
+                assert len(set(actions)) == len(actions)
+                for action, label, weight in found.labelled:
+                    weights[label] += weight
+                    endings[label] += action == str(COMPLETE)
+                right = [action for action, label, _ in found.labelled if label]
+                if right:
+                    steps = act_out(studio, random_exercise(seed, LEXICON))
+                    assert steps is not None
+                    at = len(found.context.history)
+                    assert found.context.observation.elements == steps[at].observation.elements
+                    assert right == [str(steps[at].action)]
+                    assert right == [found.answer]
+                    presses = {str(step.action) for step in steps[at:-2] if step.action.kind is Kind.CLICK}
+                    assert steps[at].action.kind is Kind.TYPE or not presses & ({*actions} - {*right})
     assert 0.6 < weights[True] / weights[False] < 1.7
     assert min(endings.values()) >= 3
+
+
+def test_ends_come_in_contrast() -> None:
+    """One instruction, asked about at its end: right where all of its moves were made, else wrong."""
+    contrasts = 0
+    with closing(Studio()) as studio:
+        for seed in range(60):
+            found = trials_of(studio, seed, LEXICON)
+            if len(found) < 2:
+                continue
+            contrasts += 1
+            right, *wrong = found
+            steps = act_out(studio, random_exercise(seed, LEXICON))
+            assert steps is not None
+            assert [label for _, label, _ in right.labelled] == [True]
+            assert len(right.context.history) >= len(steps) - 2
+            assert {one.context.instruction for one in wrong} == {right.context.instruction}
+            made = [str(step.action) for step in steps]
+            for one in wrong:
+                ((action, label, _),) = one.labelled
+                assert not label
+                assert not one.answer
+                assert [*(str(done) for _, done in one.context.history), action] != made[: len(one.context.history) + 1]
+    assert contrasts > 15
 
 
 def test_what_is_left_undone_is_one_thing_and_never_the_last() -> None:
