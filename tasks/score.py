@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from environments.types import COMPLETE, End, Episode
+from environments.types import COMPLETE, Action, End, Episode
 from models.engine import Source
-from models.prompts import context_at
+from models.prompts import Context, context_at
 from models.roles import load_reward_model
 from tasks.files import ROUND, STATE
 from tasks.params import Params
@@ -21,11 +21,26 @@ from tasks.workers import TRAJECTORIES, Crew, spread
 
 def run(params: Params) -> None:
     """Score what is not scored yet. Writes ``data/round/scored``."""
-    groups = groupby(read_trajectories(ROUND / "explored"), key=lambda trajectory: trajectory.episode.instance.name)
-    units = [(name.replace("/", "-"), list(group)) for name, group in groups]
+    lacking = {one.episode.instance.name for one in _explored() if unscored(one.episode)}
+    TRAJECTORIES.write(ROUND / "scored", _scored(params, lacking) if lacking else _explored())
+
+
+def _scored(params: Params, lacking: Collection[str]) -> Iterator[Trajectory]:
+    """All trajectories, those of the instances that are ``lacking`` something scored by workers."""
+    units = [(name.replace("/", "-"), list(group)) for name, group in _by_instance() if name in lacking]
     with engines("score", params, [STATE / "reward"]) as source:
         crew = Crew(make_worker, (source,), params.numerics.threads)
-        TRAJECTORIES.write(ROUND / "scored", spread("score", crew, units, scratch("score"), TRAJECTORIES))
+        made = spread("score", crew, units, scratch("score"), TRAJECTORIES)
+        for name, group in _by_instance():
+            yield from ((next(made) for _ in group) if name in lacking else group)
+
+
+def _by_instance() -> Iterator[tuple[str, Iterator[Trajectory]]]:
+    return groupby(_explored(), key=lambda trajectory: trajectory.episode.instance.name)
+
+
+def _explored() -> Iterator[Trajectory]:
+    return read_trajectories(ROUND / "explored")
 
 
 def make_worker(source: Source) -> Callable[[Sequence[Trajectory]], list[Trajectory]]:
@@ -39,21 +54,34 @@ def make_worker(source: Source) -> Callable[[Sequence[Trajectory]], list[Traject
     return score
 
 
+def unscored(episode: Episode) -> list[int]:
+    """The steps that have no reward yet, and the number of all steps where the outcome has none.
+
+    None of them where nothing was shown, or no end was reached.
+    """
+    if not episode.last.screenshot or episode.end is End.PRUNED:
+        return []
+    missing = [place for place, step in enumerate(episode.steps) if step.score is None]
+    return missing + [len(episode.steps)] * (episode.outcome is None)
+
+
 def score_episode(episode: Episode, judge: Scorer) -> Episode:
     """The episode with the rewards of its steps and its outcome filled in where they are missing, all asked at once."""
-    if not episode.last.screenshot or episode.end is End.PRUNED:  # nothing was shown, or no end was reached
+    missing, steps, outcome = unscored(episode), list(episode.steps), episode.outcome
+    if not missing:
         return episode
-    missing = [place for place, step in enumerate(episode.steps) if step.score is None]
-    steps = list(episode.steps)
-    contexts = [context_at(episode.instruction, steps[:place], steps[place].observation) for place in missing]
-    actions = [[steps[place].action] for place in missing]
-    if episode.outcome is None:
-        contexts.append(outcome_context(episode))
-        actions.append([COMPLETE])
-    if not contexts:
-        return episode
-    scores = [score for (score,) in judge.score(contexts, actions)]
-    for place, score in zip(missing, scores, strict=False):
-        steps[place] = replace(steps[place], score=score)
-    outcome = scores[-1] if episode.outcome is None else episode.outcome
+    asked = [_question(episode, place) for place in missing]
+    scores = judge.score([context for context, _ in asked], [[action] for _, action in asked])
+    for place, (score,) in zip(missing, scores, strict=True):
+        if place < len(steps):
+            steps[place] = replace(steps[place], score=score)
+        else:
+            outcome = score
     return replace(episode, steps=tuple(steps), outcome=outcome)
+
+
+def _question(episode: Episode, place: int) -> tuple[Context, Action]:
+    if place == len(episode.steps):
+        return outcome_context(episode), COMPLETE
+    step = episode.steps[place]
+    return context_at(episode.instruction, episode.steps[:place], step.observation), step.action
