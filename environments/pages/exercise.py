@@ -41,7 +41,8 @@ _DROP = ("choose {names} from the menu", "set the menu to {names}", "open the me
 _FOLLOW = ("follow {name}", 'go where "{name}" leads', "take the link {name}", 'visit "{name}"')
 _TURN = ("turn to {name}", 'bring up "{name}"', "go to the tab {name}", 'show the page "{name}"')
 _PRESS = ("press {name}", 'hit "{name}"', 'push the button "{name}"', "press the one that says {name}")
-_REACH = ("go to {field}", 'put the cursor into "{field}"', "press into {field}", "get ready to write at {field}")
+_REACH = ("go to {field}", "put the cursor into {field}", "press into {field}", "get ready to write at {field}")
+_NTH = (("1st", "first", "uppermost"), ("2nd", "second"), ("3rd", "third"), ("4th", "fourth"))
 _TOUCH = ("press the {name}", "tap the {name}", "click the {name}", "go for the {name}", "choose the {name}")
 _COUNT = ("say how many {name}s there are", "count the {name}s", "tell the number of {name}s")
 _NAME = ("say what is drawn", "name the figure", "tell what the picture shows")
@@ -145,10 +146,13 @@ def _turn(job: _Job) -> None:
 
 
 def _reach(job: _Job) -> None:
-    """One of several text fields is pressed, and nothing typed."""
-    blocks = [text_field(job.draft, filled=0) for _ in range(job.draft.chooser.randint(1, 3))]
-    chosen = job.draft.chooser.choice(job.draft.things[-len(blocks) :])
-    job.add("".join(blocks), _REACH, [Move(mark=chosen.mark)], field=chosen.group)
+    """One of several text fields is pressed, told by its label or its number, and nothing typed."""
+    chooser, before = job.draft.chooser, len(job.draft.things)
+    blocks = [text_field(job.draft, filled=0) for _ in range(chooser.randint(1, 4))]
+    place = chooser.randrange(len(blocks))
+    chosen = job.since(before)[place]
+    told = chooser.choice((chosen.group, f"the {chooser.choice(_NTH[place])} field"))
+    job.add("".join(blocks), _REACH, [Move(mark=chosen.mark)], field=told)
 
 
 def _touch(job: _Job) -> None:
@@ -204,7 +208,7 @@ def _row_of_buttons(draft: Draft, fewest: int, most: int) -> str:
 _JOBS = (
     (_write, _send), (_write, _send), (_write, _write, _send), (_write, _write, _send), (_tick, _send), (_tick, _send),
     (_pick, _send), (_drop, _send), (_write, _tick, _send), (_press,), (_press,), (_follow,), (_turn,), (_reach,),
-    (_touch,), (_touch,), (_touch,), (_touch, _send), (_count,), (_name,),
+    (_reach,), (_touch,), (_touch,), (_touch,), (_touch, _send), (_count,), (_name,),
 )  # fmt: skip
 
 

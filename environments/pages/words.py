@@ -14,7 +14,7 @@ class Words:
 
     def __init__(self, lexicon: Sequence[str], chooser: random.Random) -> None:
         self._lexicon, self._chooser = lexicon, chooser
-        self._given: set[str] = set()
+        self._given: dict[str, str] = {}  # in lower case, and as they were given
 
     def word(self) -> str:
         """A word of the lexicon, in lower case."""
@@ -24,7 +24,7 @@ class Words:
         """A name of at most ``longest`` words that was not given before, whatever its case."""
         while (label := self._cased(self._name(longest))).lower() in self._given:
             pass
-        self._given.add(label.lower())
+        self._given[label.lower()] = label
         return label
 
     def sentence(self, shortest: int, longest: int) -> str:
@@ -51,10 +51,19 @@ class Words:
         return "".join(self._chooser.choice(letters + string.digits) for _ in range(self._chooser.randint(2, 8)))
 
     def _name(self, longest: int) -> str:
-        if self._chooser.random() < 0.15:
-            return self.value()
+        draw = self._chooser.random()
+        if draw < 0.15:
+            return self._chooser.choice((self.value, self.code))()
+        if draw < 0.25 and self._given:
+            return self._much_like(self._chooser.choice(list(self._given.values())))
         words = [self.word() for _ in range(self._chooser.randint(1, longest))]
         return self._chooser.choice(_SEPARATORS).join(words)
+
+    def _much_like(self, label: str) -> str:
+        """A name that has another one in it, or is within it, as ok and okay."""
+        return self._chooser.choice(
+            (f"{label} {self.word()}", f"{label}{self._chooser.choice('adnrsy')}", label[:-1].strip() or "a")
+        )
 
     def _cased(self, text: str) -> str:
         return self._chooser.choice((str, str, str.title, str.title, str.capitalize, str.upper))(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -44,6 +45,25 @@ def test_a_label_is_given_once() -> None:
     words = Words(LEXICON, random.Random(0))
     labels = [words.label().lower() for _ in range(200)]
     assert len(set(labels)) == 200
+
+
+def test_some_labels_have_another_one_in_them() -> None:
+    words = Words(LEXICON, random.Random(0))
+    labels = [words.label(1).lower() for _ in range(40)]
+    assert any(one != other and one in other for one in labels for other in labels)
+
+
+def test_a_field_that_is_told_by_its_number_is_that_one() -> None:
+    numbers = {"1st": 0, "first": 0, "uppermost": 0, "2nd": 1, "second": 1, "3rd": 2, "third": 2, "4th": 3, "fourth": 3}
+    told = 0
+    for seed in range(200):
+        exercise = random_exercise(seed, LEXICON)
+        found = re.search(r"the (\w+) field\b", exercise.instruction)
+        if len(exercise.moves) == 1 and found and found[1] in numbers:
+            told += 1
+            fields = [thing.mark for thing in exercise.page.things if thing.sort in ("textbox", "password")]
+            assert exercise.moves[0].mark == fields[numbers[found[1]]]
+    assert told > 3
 
 
 def test_what_is_covered_is_not_seen(studio: Studio) -> None:
