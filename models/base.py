@@ -25,7 +25,7 @@ from transformers import (
 from transformers.utils.logging import disable_progress_bar
 
 from models.captions import CAPTIONS
-from models.eyes.shape import IMAGE_TOKENS, SHUFFLE
+from models.eyes.shape import IMAGE_TOKENS, JOINED, SHUFFLE
 from models.eyes.tower import image_processor, vision_config
 from models.network import NEGATIVE, POSITIVE
 
@@ -71,7 +71,7 @@ def _with_eyes(text: object, vocabulary: int, tokenizer: object) -> Idefics3ForC
     config = Idefics3Config(
         text_config=settings,
         vision_config=vision_config(),
-        scale_factor=SHUFFLE,
+        scale_factor=SHUFFLE * JOINED,
         image_token_id=tokenizer.convert_tokens_to_ids("<image>"),  # type: ignore[attr-defined]
         pad_token_id=tokenizer.pad_token_id,  # type: ignore[attr-defined]
         tie_word_embeddings=True,

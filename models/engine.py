@@ -17,6 +17,11 @@ from typing import NamedTuple, Protocol
 from models.prompts import Context
 
 MAX_ANSWER_TOKENS = 40
+MIN_P = 0.1
+"""Sampled are tokens that are so likely, at the temperature, beside the likeliest (min-p: Nguyen et al. 2025).
+
+So answers stay well-formed at temperatures at which an agent that is sure of itself still differs with itself.
+"""
 
 
 class EngineError(RuntimeError):
@@ -39,7 +44,8 @@ class Engine(Protocol):
     ) -> list[Counter[str]]:
         """``samples`` answers to each context, with how often each was drawn; the greedy one at temperature 0.
 
-        ``seed`` names the draw: the same name gives the same samples.
+        What is unlikely beside the likeliest is not drawn, see :data:`MIN_P`. ``seed`` names the draw: the same name
+        gives the same samples.
         """
         ...
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.engine import MAX_ANSWER_TOKENS, seed_number
+from models.engine import MAX_ANSWER_TOKENS, MIN_P, seed_number
 from models.memory import Memory, Planted
 from models.network import Network
 from models.prompts import Context, opening
@@ -141,6 +141,7 @@ def _draw(
         counts = Counter({greedy[place]: row.count})
         if temperature:
             odds = (logits[place] / temperature).softmax(-1).cpu()  # where the generator is
+            odds = odds.where(odds >= MIN_P * odds.max(), 0.0)
             counts = Counter(torch.multinomial(odds, row.count, replacement=True, generator=generator).tolist())
         drawn += [(place, _Row(row.owner, (*row.tokens, token), count)) for token, count in sorted(counts.items())]
     return drawn

@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from models.engine import MAX_ANSWER_TOKENS, EngineError, seed_number
+from models.engine import MAX_ANSWER_TOKENS, MIN_P, EngineError, seed_number
 from models.network import Reader
 from models.prompts import Context
 
@@ -92,6 +92,7 @@ class VllmEngine:
         settings = {
             "n": draws,
             "temperature": temperature,
+            "min_p": MIN_P,
             "max_tokens": MAX_ANSWER_TOKENS,
             "stop_token_ids": [self._reader.end],
             "ignore_eos": True,

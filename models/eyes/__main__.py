@@ -21,7 +21,7 @@ from models.eyes import crops
 from models.eyes.align import HELD_SEED, Alignment, Worksheet, align, alignable, ship
 from models.eyes.sheets import Sheets, draw
 from models.eyes.targets import FACTS
-from models.eyes.tower import Meanings, Tower
+from models.eyes.tower import CONNECTOR, Meanings, Tower, joined
 from models.eyes.train import Course, measure, teach
 from models.weights import fetch_text_weights
 
@@ -59,8 +59,9 @@ def _take_courses(meanings: Meanings) -> None:
         found = measure(tower, held, meanings, HELD_PAGES)
         _say(f"eyes: {course.name}; held out: " + ", ".join(f"{name} {share:.3f}" for name, share in found.items()))
     (HOME / "bare").mkdir(exist_ok=True)
-    eyes = {name: weight.bfloat16() for name, weight in tower.state_dict().items()}
-    save_file(eyes, HOME / "bare" / EYES)
+    eyes = tower.state_dict()
+    eyes[CONNECTOR] = joined(eyes[CONNECTOR])
+    save_file({name: weight.bfloat16().contiguous() for name, weight in eyes.items()}, HOME / "bare" / EYES)
 
 
 def _teach_captions(words: Sequence[str]) -> None:

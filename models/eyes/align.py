@@ -1,6 +1,7 @@
 """The alignment: the language model learns, by lessons and trials on random pages, to see, act and judge.
 
-Trained are the connector and a LoRA of all layers of the language model; the tower stays as it is.
+Trained is a LoRA of all layers of the language model; tower and connector stay as they are
+(docs/decisions/0021-what-is-drawn-is-said-in-the-list.md).
 """
 
 from __future__ import annotations
@@ -68,10 +69,7 @@ class Worksheet:
 
 def alignable(base: str, alignment: Alignment) -> Network:
     """The base in bfloat16, ready to be aligned: what is trained is kept in float32."""
-    network = tunable(load_base(base, "bfloat16", 0), Tuning("lora", alignment.rank, 2 * alignment.rank, 0), seed=0)
-    connector = network.model.get_base_model().model.connector
-    connector.float().requires_grad_(True)
-    return network
+    return tunable(load_base(base, "bfloat16", 0), Tuning("lora", alignment.rank, 2 * alignment.rank, 0), seed=0)
 
 
 def ship(network: Network, folder: Path) -> None:
@@ -87,7 +85,7 @@ def ship(network: Network, folder: Path) -> None:
 
 
 def align(network: Network, worksheet: Worksheet, alignment: Alignment, scratch: Path, report: Report) -> list[float]:
-    """Train the network's adapter and connector in place; an interrupted training goes on from ``scratch``.
+    """Train the network's adapter in place; an interrupted training goes on from ``scratch``.
 
     Returns the loss of every update.
     """

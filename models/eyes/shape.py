@@ -1,4 +1,4 @@
-"""The size of the eyes: what the picture is scaled to, and the grid of patches and cells over it."""
+"""The size of the eyes: what the picture is scaled to, the grid of patches and cells over it, and its tokens."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from torch import Tensor
 
 from environments.browser.chromium import VIEWPORT_PX
 
-IMAGE_PX, PATCH_PX, SHUFFLE = 240, 12, 2
+IMAGE_PX, PATCH_PX, SHUFFLE, JOINED = 240, 12, 2, 2
 PATCHES = IMAGE_PX // PATCH_PX  # a side
-CELLS = PATCHES // SHUFFLE  # a side; a cell is what one token of the picture shows
-IMAGE_TOKENS = CELLS**2
+CELLS = PATCHES // SHUFFLE  # a side; a cell is what the tower learns to speak of
+IMAGE_TOKENS = (CELLS // JOINED) ** 2  # each shows JOINED cells a side
 WIDTH, LAYERS, HEADS, INNER = 256, 6, 4, 768
 MEAN, STD = 0.9, 0.3  # of the brightness, which is mostly that of paper
 

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from transformers import Idefics3Config, Idefics3ImageProcessorPil, Idefics3VisionConfig
 from transformers.models.idefics3.modeling_idefics3 import Idefics3Connector, Idefics3VisionTransformer
 
-from models.eyes.shape import HEADS, IMAGE_PX, INNER, LAYERS, MEAN, PATCH_PX, PATCHES, SHUFFLE, STD, WIDTH
+from models.eyes.shape import HEADS, IMAGE_PX, INNER, JOINED, LAYERS, MEAN, PATCH_PX, PATCHES, SHUFFLE, STD, WIDTH
 from models.eyes.targets import place_code
 
+CONNECTOR = "connector.modality_projection.proj.weight"
 _SHARPNESS = 10.0  # the logit of a cell that says one fact exactly
 _BLANK_WEIGHT = 0.1  # most cells show nothing
 _PLACE_SHARE = 0.7  # of a cell's length that the code of a place has beside a word
@@ -70,6 +71,12 @@ class Tower(nn.Module):
         patches = self.vision_model.post_layernorm(patches)
         said: Tensor = self.connector(patches)
         return said
+
+
+def joined(weight: Tensor) -> Tensor:
+    """The connector's weight (width, patches * WIDTH) for tokens of JOINED by JOINED cells: each the mean of theirs."""
+    said = weight.view(-1, SHUFFLE, SHUFFLE, WIDTH) / JOINED**2
+    return said.tile(1, JOINED, JOINED, 1).flatten(1)
 
 
 @torch.no_grad()

@@ -12,11 +12,12 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 from transformers import Idefics3Config, Idefics3ForConditionalGeneration
+from transformers.models.idefics3.modeling_idefics3 import Idefics3Connector
 
 from environments.pages.blocks import Thing
 from environments.pages.studio import Shot
 from environments.types import Observation
-from models.eyes.shape import CELLS, IMAGE_PX, IMAGE_TOKENS, PATCH_PX, PATCHES, SHUFFLE, Grid, scaled
+from models.eyes.shape import CELLS, IMAGE_PX, IMAGE_TOKENS, JOINED, PATCH_PX, PATCHES, SHUFFLE, WIDTH, Grid, scaled
 from models.eyes.sheets import PAGES, Sheets
 from models.eyes.targets import (
     FACTS,
@@ -27,7 +28,7 @@ from models.eyes.targets import (
     place_code,
     things,
 )
-from models.eyes.tower import Meanings, Tower, image_processor, things_loss, vision_config
+from models.eyes.tower import CONNECTOR, Meanings, Tower, image_processor, joined, things_loss, vision_config
 from models.eyes.train import Course, measure, teach
 
 WIDTH_OF_WORDS = 80  # a little more than there are facts
@@ -127,8 +128,24 @@ def test_the_tower_sees_as_the_whole_model_does() -> None:
     with torch.inference_mode():
         seen = whole.model.get_image_features(pixels[:, None]).pooler_output
         said = tower(pixels, torch.arange(PATCHES**2).expand(2, -1))
-    assert said.shape == (2, IMAGE_TOKENS, WIDTH_OF_WORDS)
+    assert said.shape == (2, CELLS**2, WIDTH_OF_WORDS)
     torch.testing.assert_close(torch.stack(list(seen)), said)
+
+
+def test_a_token_of_the_base_says_the_mean_of_its_cells() -> None:
+    torch.manual_seed(0)
+    tower = Tower(WIDTH_OF_WORDS).eval()
+    config = Idefics3Config(vision_config=vision_config(), scale_factor=SHUFFLE * JOINED)
+    config.text_config.hidden_size = WIDTH_OF_WORDS
+    connector = Idefics3Connector(config)
+    connector.load_state_dict({CONNECTOR.removeprefix("connector."): joined(tower.state_dict()[CONNECTOR])})
+    patches = torch.rand(2, PATCHES**2, WIDTH)
+    with torch.inference_mode():
+        cells, tokens = tower.connector(patches), connector(patches)
+    assert tokens.shape == (2, IMAGE_TOKENS, WIDTH_OF_WORDS)
+    side = CELLS // JOINED
+    blocks = cells.view(2, side, JOINED, side, JOINED, WIDTH_OF_WORDS).mean((2, 4)).flatten(1, 2)
+    torch.testing.assert_close(tokens, blocks)
 
 
 @pytest.fixture(scope="module")
