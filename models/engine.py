@@ -18,7 +18,7 @@ from models.prompts import Context
 
 MAX_ANSWER_TOKENS = 40
 MIN_P = 0.1
-"""Sampled are tokens that are so likely, at the temperature, beside the likeliest (min-p: Nguyen et al. 2025).
+"""Sampled are tokens that are so likely, at the temperature, beside the likeliest (min-p: arXiv:2407.01082).
 
 So answers stay well-formed at temperatures at which an agent that is sure of itself still differs with itself.
 """

@@ -35,6 +35,7 @@ _WRITE = (
     'write "{value}" at {field}', 'put "{value}" into {field}', '{field} shall be "{value}"',
     'fill {field} with "{value}"', 'the {field} is "{value}"',
 )  # fmt: skip
+_TWICE = ('write "{value}" at {field} and again at {other}', 'fill {field} and {other} with "{value}"')
 _TICK = ("tick {names}", "choose {names}", "mark {names}", "switch on {names}")
 _PICK = ("pick {names}", "choose {names}", "take {names}")
 _DROP = ("choose {names} from the menu", "set the menu to {names}", "open the menu and take {names}")
@@ -104,6 +105,15 @@ def _write(job: _Job) -> None:
     block, value = text_field(job.draft, filled=0), job.draft.words.value()
     box = job.draft.things[-1]
     job.add(block, _WRITE, [Move(mark=box.mark), Move(text=value)], value=value, field=box.group)
+
+
+def _write_twice(job: _Job) -> None:
+    value = job.draft.words.value()
+    before = len(job.draft.things)
+    block = "".join(text_field(job.draft, filled=0) for _ in range(2))
+    first, second = job.since(before)
+    moves = [Move(mark=first.mark), Move(text=value), Move(mark=second.mark), Move(text=value)]
+    job.add(block, _TWICE, moves, value=value, field=first.group, other=second.group)
 
 
 def _tick(job: _Job) -> None:
@@ -206,7 +216,8 @@ def _row_of_buttons(draft: Draft, fewest: int, most: int) -> str:
 
 
 _JOBS = (
-    (_write, _send), (_write, _send), (_write, _write, _send), (_write, _write, _send), (_tick, _send), (_tick, _send),
+    (_write, _send), (_write, _send), (_write, _write, _send), (_write, _write, _send), (_write_twice, _send),
+    (_tick, _send), (_tick, _send), (_tick, _send),
     (_pick, _send), (_drop, _send), (_write, _tick, _send), (_press,), (_press,), (_follow,), (_turn,), (_reach,),
     (_reach,), (_touch,), (_touch,), (_touch,), (_touch, _send), (_count,), (_name,),
 )  # fmt: skip
@@ -225,17 +236,19 @@ def spoiled(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, int] 
     return replace(exercise, moves=moves), place
 
 
-def left_undone(exercise: Exercise, chooser: random.Random) -> Exercise | None:
-    """The exercise without one of its moves before the last, and without what hangs on it; None where there is none.
+def left_undone(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, Move] | None:
+    """The exercise without one of its moves before the last, and the move that would make up for it before the last.
 
-    What is typed hangs on the press of its field, an option on that of its menu.
+    What is typed hangs on the press of its field, an option on that of its menu. None where there is nothing to leave.
     """
-    if len(exercise.moves) < 2:
+    moves = exercise.moves
+    if len(moves) < 2:
         return None
-    place = chooser.randrange(len(exercise.moves) - 1)
-    hangs = not exercise.moves[place].mark or exercise.moves[place + 1].mark
-    end = place + (1 if hangs else 2)
-    return replace(exercise, moves=(*exercise.moves[:place], *exercise.moves[end:]))
+    place = chooser.randrange(len(moves) - 1)
+    alone = not moves[place].mark or moves[place + 1].mark
+    short = replace(exercise, moves=(*moves[:place], *moves[place + (1 if alone else 2) :]))
+    ready = moves[place].mark or place == len(moves) - 2  # or its field must be pressed again first
+    return short, moves[place] if ready else moves[place - 1]
 
 
 def _wrong_moves(exercise: Exercise, move: Move) -> list[Move]:

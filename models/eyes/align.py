@@ -55,7 +55,7 @@ class Worksheet:
         """Lessons without end, each on a page of its own, from the page of a seed on."""
         while True:
             page = random_page(seed, self.lexicon)
-            found = lesson(Scene(page, self.studio.show(page), random.Random(seed)))
+            found = lesson(Scene(page, self.studio.show(page), random.Random(f"{seed}/lesson")))
             seed += 1
             if found is not None:
                 yield found

@@ -1,9 +1,9 @@
 """What the aligned language model learns of acting and judging at once: what leads on in an exercise, what does not.
 
 A trial is a context with some actions and whether each is right, as the reward model is asked, and where one is right,
-it is the agent's answer. Half of the exercises are asked about where they end, in contrast: done rightly, with a move
-gone wrong, and with something left undone, alike but for what has to be looked at. So what is right depends on the
-goal, on what was done, and on the screen.
+it is the agent's answer. Four of eleven exercises are asked about where they end, in contrast: done rightly, with a
+move gone wrong, and with something left undone, alike but for what has to be looked at. So what is right depends on
+the goal, on what was done, and on the screen.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def trials_of(studio: Studio, seed: int, lexicon: Sequence[str]) -> list[Trial]:
     Raises:
         WorldError: the browser broke.
     """
-    chooser = random.Random(seed)
+    chooser = random.Random(f"{seed}/trial")  # not that of the exercise, or each way would have jobs of its own
     exercise = random_exercise(seed, lexicon)
-    (way,) = chooser.choices((_on_the_way, _ends, _gone_wrong, _meant_otherwise), (3, 5, 1, 1))
+    (way,) = chooser.choices((_on_the_way, _ends, _gone_wrong, _meant_otherwise), (5, 4, 1, 1))
     if way is _meant_otherwise:
         exercise = replace(exercise, instruction=random_exercise(_ELSEWHERE + seed, lexicon).instruction)
     return way(studio, exercise, chooser)
@@ -62,25 +62,30 @@ def _ends(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Tr
     steps = act_out(studio, exercise)
     if steps is None:
         return []
-    back = chooser.choice((1, 2))
-    failed = []
-    for other, its_back in _failing(exercise, back, chooser):
-        acted = act_out(studio, other)
-        if acted is not None:
-            at = len(acted) - its_back
-            failed.append(_trial(exercise.instruction, acted, at, None, 0.0, [acted[at].action]))
+    back = chooser.choice((1, 2, 2))  # how far from its end it is asked about
+    wrong = [*_badly_done(studio, exercise, back, chooser), *_not_all_done(studio, exercise, back, chooser)]
     at = len(steps) - back
-    return [_trial(exercise.instruction, steps, at, steps[at].action, 1.0 + len(failed), []), *failed]
+    return [_trial(exercise.instruction, steps, at, steps[at].action, 1.0 + len(wrong), []), *wrong]
 
 
-def _failing(exercise: Exercise, back: int, chooser: random.Random) -> Iterator[tuple[Exercise, int]]:
-    """The exercise with a move gone wrong and with one left out, and how far from its end each is asked about."""
+def _badly_done(studio: Studio, exercise: Exercise, back: int, chooser: random.Random) -> Iterator[Trial]:
+    """The end of the exercise with a move gone wrong."""
     gone = spoiled(exercise, chooser)
-    if gone is not None:
-        yield gone[0], 1 if gone[1] == len(exercise.moves) - 1 else back
+    steps = act_out(studio, gone[0]) if gone else None
+    if gone and steps:
+        at = len(steps) - (1 if gone[1] == len(exercise.moves) - 1 else back)
+        yield _trial(exercise.instruction, steps, at, None, 0.0, [steps[at].action])
+
+
+def _not_all_done(studio: Studio, exercise: Exercise, back: int, chooser: random.Random) -> Iterator[Trial]:
+    """The end of the exercise with something left undone, which before its last move can be made up for."""
     short = left_undone(exercise, chooser)
-    if short is not None:
-        yield short, back
+    steps = act_out(studio, short[0]) if short else None
+    if short and steps:
+        made_up = act_out(studio, replace(exercise, moves=(*short[0].moves[:-1], short[1]))) if back > 1 else None
+        at = len(steps) - back
+        right = made_up[-2].action if made_up else None
+        yield _trial(exercise.instruction, steps, at, right, _RIGHT, [steps[at].action])
 
 
 def _gone_wrong(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Trial]:
