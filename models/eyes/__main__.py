@@ -33,7 +33,7 @@ COURSES = (
     Course("pages", updates=200, batch=4, side=20, rate=3e-4),
 )
 CROPS, HELD_CROPS, CAPTION_UPDATES, CAPTION_BATCH, CAPTION_RATE = 60_000, 2000, 2500, 64, 2e-3
-ALIGNMENT = Alignment(updates=200, lessons=2, trials=8, rank=32, rate=1e-3)
+ALIGNMENT = Alignment(updates=400, lessons=2, trials=10, rank=32, rate=1e-3)
 
 
 def main() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from contextlib import closing
 from pathlib import Path
 from statistics import fmean
@@ -39,6 +41,14 @@ def network(base: Path) -> Network:
 
 def test_what_is_shipped_is_small() -> None:
     assert sum(file.stat().st_size for file in LEARNT.rglob("*") if file.is_file()) <= 40e6
+
+
+def test_the_card_has_the_hashes_of_what_is_shipped() -> None:
+    told = re.findall(r"([0-9a-f]{64})  (\S+)", (LEARNT / "README.md").read_text())
+    files = {str(file.relative_to(LEARNT)): file for file in LEARNT.rglob("*.safetensors")}
+    assert {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items()} == {
+        name: digest for digest, name in told
+    }
 
 
 def test_the_alignment_is_merged_into_the_text_weights(network: Network) -> None:
