@@ -18,7 +18,7 @@ from environments.types import COMPLETE, Action, Kind, Step
 from models.prompts import Context, context_at
 
 _WRONG = 4  # wrong actions of a trial at most, beside what would end it too soon
-_RIGHT = 2.5  # weight on the way: rarer than what is wrong, it weighs the same over all
+_RIGHT = 2.5  # its weight, but for ends: rarer than what is wrong, it weighs the same over all
 _ELSEWHERE = 7_000_000_000  # pages that only lend their instruction
 
 
@@ -54,7 +54,7 @@ def _on_the_way(studio: Studio, exercise: Exercise, chooser: random.Random) -> l
     right = steps[at].action
     wrong = _tempting(_wrong(steps, at, exercise), right, chooser)[:_WRONG]
     early = [step.action for step in steps[-2:] if step.action != right]
-    return [_trial(exercise.instruction, steps, at, right, _RIGHT, list(dict.fromkeys([*wrong, *early])))]
+    return [_trial(exercise.instruction, steps, at, right, list(dict.fromkeys([*wrong, *early])))]
 
 
 def _ends(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Trial]:
@@ -65,7 +65,7 @@ def _ends(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Tr
     back = chooser.choice((1, 2, 2))  # how far from its end it is asked about
     wrong = [*_badly_done(studio, exercise, back, chooser), *_not_all_done(studio, exercise, back, chooser)]
     at = len(steps) - back
-    return [_trial(exercise.instruction, steps, at, steps[at].action, 1.0 + len(wrong), []), *wrong]
+    return [_trial(exercise.instruction, steps, at, steps[at].action, [], 1.0 + len(wrong)), *wrong]
 
 
 def _badly_done(studio: Studio, exercise: Exercise, back: int, chooser: random.Random) -> Iterator[Trial]:
@@ -74,7 +74,7 @@ def _badly_done(studio: Studio, exercise: Exercise, back: int, chooser: random.R
     steps = act_out(studio, gone[0]) if gone else None
     if gone and steps:
         at = len(steps) - (1 if gone[1] == len(exercise.moves) - 1 else back)
-        yield _trial(exercise.instruction, steps, at, None, 0.0, [steps[at].action])
+        yield _trial(exercise.instruction, steps, at, None, [steps[at].action])
 
 
 def _not_all_done(studio: Studio, exercise: Exercise, back: int, chooser: random.Random) -> Iterator[Trial]:
@@ -85,7 +85,7 @@ def _not_all_done(studio: Studio, exercise: Exercise, back: int, chooser: random
         made_up = act_out(studio, replace(exercise, moves=(*short[0].moves[:-1], short[1]))) if back > 1 else None
         at = len(steps) - back
         right = made_up[-2].action if made_up else None
-        yield _trial(exercise.instruction, steps, at, right, _RIGHT, [steps[at].action])
+        yield _trial(exercise.instruction, steps, at, right, [steps[at].action])
 
 
 def _gone_wrong(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Trial]:
@@ -94,7 +94,7 @@ def _gone_wrong(studio: Studio, exercise: Exercise, chooser: random.Random) -> l
     steps = act_out(studio, gone[0]) if gone else None
     if gone is None or steps is None:
         return []
-    return [_trial(exercise.instruction, steps, gone[1], None, 0.0, [steps[gone[1]].action])]
+    return [_trial(exercise.instruction, steps, gone[1], None, [steps[gone[1]].action])]
 
 
 def _meant_otherwise(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Trial]:
@@ -103,7 +103,7 @@ def _meant_otherwise(studio: Studio, exercise: Exercise, chooser: random.Random)
     if steps is None:
         return []
     at = chooser.randrange(len(steps))
-    return [_trial(exercise.instruction, steps, at, None, 0.0, list(dict.fromkeys([steps[at].action, COMPLETE])))]
+    return [_trial(exercise.instruction, steps, at, None, list(dict.fromkeys([steps[at].action, COMPLETE])))]
 
 
 def _wrong(steps: Sequence[Step], at: int, exercise: Exercise) -> list[Action]:
@@ -132,7 +132,12 @@ def _tempting(actions: Sequence[Action], right: Action, chooser: random.Random) 
 
 
 def _trial(
-    instruction: str, steps: Sequence[Step], at: int, right: Action | None, weight: float, wrong: Sequence[Action]
+    instruction: str,
+    steps: Sequence[Step],
+    at: int,
+    right: Action | None,
+    wrong: Sequence[Action],
+    weight: float = _RIGHT,
 ) -> Trial:
     """The right action with its weight, if any, and wrong ones, which weigh as one, `complete` apart."""
     share = 1 / max(1, len(wrong) - (COMPLETE in wrong))
