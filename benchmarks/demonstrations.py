@@ -1,7 +1,8 @@
 """What a few demonstrations of each goal teach the base: ``python -m benchmarks.demonstrations --demonstrations 5``.
 
 The base learns from so many oracle episodes of each goal, then plays instances it has not seen, greedily, the world
-being the judge; so do goals that nothing was trained on. ``--blind`` shows it a blank picture throughout.
+being the judge; so do goals that nothing was trained on. ``--way`` shows it blank pictures throughout, or no element
+lists, so that all it knows of a screen is read off the picture.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.eyes import without_picture
+from benchmarks.eyes import WAYS, Way
 from environments.registry import load_goals, open_world
-from environments.types import Candidate, Goal, Instance
+from environments.types import Action, Candidate, Goal, Instance
 from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.packing import Sample, imitation
@@ -43,16 +44,16 @@ TOGETHER = 8  # episodes that advance side by side
 TUNING, RATE, ROWS = Tuning("lora", 16, 32, 0), 7e-4, 4
 
 
-class Blind:
-    """An agent that is shown a blank picture."""
+class Shown:
+    """An agent that is shown screens in another way."""
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    def __init__(self, agent: Agent, way: Way) -> None:
+        self._agent, self._way = agent, way
 
     def propose(
         self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
     ) -> list[list[Candidate]]:
-        return self._agent.propose([without_picture(context) for context in contexts], samples, temperature, seed)
+        return self._agent.propose([self._way(context) for context in contexts], samples, temperature, seed)
 
 
 def groups() -> dict[str, list[Goal]]:
@@ -66,8 +67,8 @@ def groups() -> dict[str, list[Goal]]:
     }
 
 
-def samples(network: Network, goals: Sequence[Goal], count: int, blind: bool) -> list[Sample]:
-    """The steps of ``count`` solved oracle episodes of each goal."""
+def samples(network: Network, goals: Sequence[Goal], count: int, way: Way) -> list[Sample]:
+    """The steps of ``count`` solved oracle episodes of each goal, shown in one way."""
     found = []
     with closing(open_world("environments.miniwob:MiniWoB")) as world:
         for goal in goals:
@@ -81,9 +82,20 @@ def samples(network: Network, goals: Sequence[Goal], count: int, blind: bool) ->
                 trajectory = Trajectory(f"{goal.id}/{seed}", 0, Origin.DEMONSTRATION, episode)
                 for row in agent_rows([trajectory], 0.0):
                     screen = episode.acts[row.step].observation if row.step < len(episode.acts) else episode.last
-                    context = context_at(episode.instruction, episode.acts[: row.step], screen)
-                    found.append(imitation(network, without_picture(context) if blind else context, row.action))
+                    context = way(context_at(episode.instruction, episode.acts[: row.step], screen))
+                    found.append(imitation(network, context, named(network, context, row.action)))
     return found
+
+
+def named(network: Network, context: Context, answer: str) -> str:
+    """An answer by the names of the list that the network reads: a click on what it has nearest."""
+    action = Action.parse(answer)
+    if context.observation.elements or network.parser is None or action.point is None:
+        return answer
+    x, y = action.point
+    listed = network.parser.listed(context.observation).elements
+    nearest = min(listed, key=lambda one: (one.point[0] - x) ** 2 + (one.point[1] - y) ** 2, default=None)
+    return str(action.on(nearest)) if nearest else answer
 
 
 def learn(network: Network, found: Sequence[Sample], updates: int) -> float:
@@ -99,7 +111,7 @@ def _report(update: int, loss: float) -> None:
         print(f"update {update}, loss {loss:.3f}", flush=True)
 
 
-def success(agent: Agent | Blind, goal: Goal, episodes: int) -> int:
+def success(agent: Shown, goal: Goal, episodes: int) -> int:
     """How many held-out instances of a goal are reached."""
     instances = [Instance(goal, FIRST_SEED + number) for number in range(episodes)]
     batches = [instances[start : start + TOGETHER] for start in range(0, episodes, TOGETHER)]
@@ -111,14 +123,14 @@ def main() -> None:
     parser.add_argument("--demonstrations", type=int, default=5, help="of each goal")
     parser.add_argument("--updates", type=int, default=40, help=f"of training, of {ROWS} steps each")
     parser.add_argument("--episodes", type=int, default=50, help="held-out instances of each goal")
-    parser.add_argument("--blind", action="store_true", help="with a blank picture throughout")
+    parser.add_argument("--way", choices=WAYS, default="both", help="what is shown of a screen")
     arguments = parser.parse_args()
     params = load_params()
     network = load_base(location("agent"), params.numerics.dtype, params.prompt.screenshots)
-    found, seconds = groups(), 0.0
+    found, seconds, way = groups(), 0.0, WAYS[arguments.way]
     if arguments.demonstrations:
         network = tunable(network, TUNING, 0)
-        taught = samples(network, found["text"] + found["eyes"], arguments.demonstrations, arguments.blind)
+        taught = samples(network, found["text"] + found["eyes"], arguments.demonstrations, way)
         seconds = learn(network, taught, arguments.updates)
         print(f"{len(taught)} steps, {arguments.updates} updates in {seconds:.0f} s", flush=True)
     engine = TorchEngine(network)
@@ -126,15 +138,14 @@ def main() -> None:
     for name, goals in found.items():
         wins = 0
         for goal in goals:
-            agent = Agent(engine.fresh())
-            reached = success(Blind(agent) if arguments.blind else agent, goal, arguments.episodes)
+            reached = success(Shown(Agent(engine.fresh()), way), goal, arguments.episodes)
             wins += reached
             print(f"{name:8} {goal.id:28} {reached:3}/{arguments.episodes}", flush=True)
         count = len(goals) * arguments.episodes
         low, high = wilson(wins, count) or (0.0, 1.0)
         print(f"{name:8} {'all':28} {wins:3}/{count} = {wins / count:.3f} [{low:.3f}, {high:.3f}]", flush=True)
         ratios[name] = wins / count
-    print(json.dumps({"demonstrations": arguments.demonstrations, "seconds": seconds, **ratios}))
+    print(json.dumps({"demonstrations": arguments.demonstrations, "way": arguments.way, "seconds": seconds, **ratios}))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Whether the picture matters: ``python -m benchmarks.eyes``, on pages that nothing was trained on.
 
-The base answers lessons of every kind three times: as they stand, with the picture blank, and without the element list.
-What is drawn is told by the picture alone, and what is written by the list.
+The base answers lessons of every kind three times: as they stand, with the picture blank, and without the element list,
+which it then reads off the picture. How well it does that is told first: controls and lines of text found, and spelt.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from PIL import Image
 
@@ -20,11 +22,12 @@ from environments.browser.chromium import VIEWPORT_PX
 from environments.pages.studio import Studio
 from environments.types import Action, ActionError, Observation
 from models.engine import Engine
+from models.eyes import spotting
 from models.eyes.__main__ import lexicon
 from models.eyes.align import HELD_SEED, Worksheet
 from models.eyes.lessons import LESSONS, Lesson
 from models.inference import TorchEngine
-from models.network import load_base
+from models.network import Network, load_base
 from models.prompts import Context
 from tasks.base import location
 from tasks.statistics import wilson
@@ -49,7 +52,8 @@ def without_list(context: Context) -> Context:
     return replace(context, observation=Observation(context.observation.screenshot, ()))
 
 
-WAYS: dict[str, Callable[[Context], Context]] = {
+Way = Callable[[Context], Context]
+WAYS: dict[str, Way] = {
     "both": lambda context: context,
     "no picture": without_picture,
     "no list": without_list,
@@ -97,15 +101,33 @@ def answers(engine: Engine, contexts: list[Context]) -> Iterator[str]:
             yield next(iter(drawn))
 
 
+def read(network: Network, words: Sequence[str], pages: int) -> dict[str, list[bool]]:
+    """How well the base reads the elements of so many pages off their pictures."""
+    if network.parser is None:
+        return {}
+    with TemporaryDirectory(prefix="ratchet-eyes-") as folder:
+        held = spotting.draw(Path(folder), HELD_SEED, 1, words, lambda _: None)
+    some = spotting.Screens(held.pixels[:pages], held.spots[:pages])
+    return spotting.measure(network.parser.spotter, network.parser.speller, some)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--per-kind", type=int, default=30, help="lessons of each kind")
+    parser.add_argument("--pages", type=int, default=200, help="pages whose elements are read off, at most 500")
     parser.add_argument("--base", default=None, help="a folder to load the base from; default: this workspace's")
     arguments = parser.parse_args()
     network = load_base(arguments.base or location("agent"), "float32", 0)
-    with closing(Studio()) as studio:
-        lessons = gather(Worksheet(studio, lexicon(network.processor.tokenizer)), arguments.per_kind)
+    words = lexicon(network.processor.tokenizer)
     shares: dict[str, dict[str, float]] = {}
+    for what, hits in read(network, words, arguments.pages).items():
+        low, high = wilson(sum(hits), len(hits)) or (0.0, 1.0)
+        shares[what] = {"read": sum(hits) / max(1, len(hits))}
+        print(
+            f"{what:16} {sum(hits):5} of {len(hits):5} {shares[what]['read']:6.3f} [{low:.3f}, {high:.3f}]", flush=True
+        )
+    with closing(Studio()) as studio:
+        lessons = gather(Worksheet(studio, words), arguments.per_kind)
     print(f"{'':10} " + " ".join(f"{way:>18}" for way in WAYS))
     engine = TorchEngine(network)
     for kind in dict.fromkeys(lesson.kind for lesson in lessons):

@@ -76,4 +76,6 @@ def _qwen(shape: dict[str, Any], dtype: torch.dtype) -> Network:
         model = Qwen2_5_VLForConditionalGeneration(config).eval()
     torch.set_default_dtype(torch.float32)
     chat = CHAT.replace("<image>", "<|vision_start|><|image_pad|><|vision_end|>")
-    return Network(PicturesOnly(Qwen2VLImageProcessorPil(), tokenizer, chat_template=chat), SCREENSHOTS, None, model)
+    return Network(
+        PicturesOnly(Qwen2VLImageProcessorPil(), tokenizer, chat_template=chat), SCREENSHOTS, None, None, model
+    )

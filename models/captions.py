@@ -48,7 +48,7 @@ def crop(screen: Image.Image, box: tuple[float, float, float, float]) -> Tensor:
     return torch.from_numpy(np.array(shown)).permute(2, 0, 1)
 
 
-class _Block(nn.Module):
+class Residual(nn.Module):
     """Two convolutions whose sum with the input is passed on (He et al. 2016)."""
 
     def __init__(self, width: int) -> None:
@@ -57,6 +57,7 @@ class _Block(nn.Module):
         self.norm = nn.GroupNorm(8, width)
 
     def forward(self, seen: Tensor) -> Tensor:
+        """Of the shape that comes in: (batch, width, rows, columns)."""
         again: Tensor = self.second(functional.gelu(self.first(self.norm(seen))))
         return seen + again
 
@@ -72,7 +73,7 @@ class Captioner(nn.Module):
         self.groups = {name: tuple(words) for name, words in groups.items()}
         layers: list[nn.Module] = []
         for before, width in zip((3, *_WIDTHS), _WIDTHS, strict=False):
-            layers += [nn.Conv2d(before, width, 4, stride=2, padding=1), _Block(width)]
+            layers += [nn.Conv2d(before, width, 4, stride=2, padding=1), Residual(width)]
         self.body = nn.Sequential(*layers)
         self.heads = nn.ModuleDict(
             {name: nn.Linear(4 * _WIDTHS[-1] + 2, 1 + len(words)) for name, words in self.groups.items()}

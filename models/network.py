@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from models.captions import Captioner, load_captioner
 from models.prompts import Context, message
+from models.screens import ScreenParser, load_parser
 
 POSITIVE, NEGATIVE = "<|+|>", "<|-|>"
 
@@ -31,17 +32,20 @@ POSITIVE, NEGATIVE = "<|+|>", "<|-|>"
 class Reader:
     """How contexts and answers become tokens; ``screenshots`` past ones are shown.
 
-    ``captioner`` says what drawn elements look like, for a base that does not see it by itself.
+    ``captioner`` says what drawn elements look like and ``parser`` lists what is on a screen that comes without a list,
+    for a base that does not see it by itself.
     """
 
     processor: Any
     screenshots: int
     captioner: Captioner | None
+    parser: ScreenParser | None
 
     def message(self, context: Context) -> tuple[list[dict[str, Any]], list[bytes]]:
         """The chat message of a context, and its images (PNG)."""
-        captions = self.captioner.captions(context.observation) if self.captioner else ()
-        return message(context, self.screenshots, captions)
+        seen = self.parser.listed(context.observation) if self.parser else context.observation
+        captions = self.captioner.captions(seen) if self.captioner else ()
+        return message(replace(context, observation=seen), self.screenshots, captions)
 
     def prompt(self, context: Context) -> tuple[str, list[bytes]]:
         """The text of a prompt, with a placeholder for each image, and the images (PNG)."""
@@ -162,12 +166,12 @@ def load_base(base: str, dtype: str, screenshots: int) -> Network:
     processor, added = _processor(base)
     if added:
         _embed_verdicts(model, processor.tokenizer)
-    return Network(processor, screenshots, load_captioner(base), model.eval())
+    return Network(processor, screenshots, load_captioner(base), load_parser(base), model.eval())
 
 
 def load_reader(base: str, screenshots: int) -> Reader:
     """What reads prompts as the base's network does, without its weights."""
-    return Reader(_processor(base)[0], screenshots, load_captioner(base))
+    return Reader(_processor(base)[0], screenshots, load_captioner(base), load_parser(base))
 
 
 def has_verdicts(base: str) -> bool:

@@ -25,6 +25,14 @@ _MAX_NORM = 1.0
 Report = Callable[[int, float], None]
 
 
+def multiplies_bfloat16(device: str) -> bool:
+    """Whether products in bfloat16 are done by the device itself: where they are not, they take many times as long."""
+    if device != "cpu":
+        return True
+    known = torch.cpu.get_capabilities()
+    return bool(known.get("avx512_bf16") or known.get("amx_bf16"))
+
+
 @dataclass(frozen=True, slots=True)
 class Descent:
     """A way down a loss, in ``updates`` steps of all ``optimizers``.

@@ -18,11 +18,13 @@ _HERE = Path(__file__).parent
 class Shot:
     """A page as it is seen: CSS pixels of the viewport throughout.
 
-    ``boxes`` are (left, top, width, height) of the page's things whose centre is seen, by their mark.
+    ``boxes`` are (left, top, width, height) of the page's things whose centre is seen, by their mark; ``lines`` are the
+    lines of text that are seen, each with its box; the text of one that the screen's edge cuts is empty.
     """
 
     observation: Observation
     boxes: dict[str, tuple[float, float, float, float]]
+    lines: tuple[tuple[str, tuple[float, float, float, float]], ...]
 
     def point(self, mark: str) -> tuple[int, int]:
         """The centre of a thing that is seen."""
@@ -58,7 +60,8 @@ class Studio:
         seen: dict[str, Any] = self.browser.evaluate("__ratchet.read()")
         elements = tuple(Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in seen["elements"])
         boxes = {mark: (box[0], box[1], box[2], box[3]) for mark, box in seen["things"]}
-        return Shot(Observation(self.browser.screenshot(), elements), boxes)
+        lines = tuple((text, (box[0], box[1], box[2], box[3])) for text, box in seen["lines"])
+        return Shot(Observation(self.browser.screenshot(), elements), boxes, lines)
 
     def close(self) -> None:
         """End the browser. A second call has no effect."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +17,38 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from environments.pages.studio import Studio
 from models.base import EYES, LEARNT, build
-from models.captions import CAPTIONS, Captioner
-from models.eyes import crops
+from models.captions import CAPTIONS, Captioner, load_captioner
+from models.eyes import crops, spotting
 from models.eyes.align import HELD_SEED, Alignment, Worksheet, align, alignable, ship
 from models.eyes.sheets import Sheets, draw
 from models.eyes.targets import FACTS
 from models.eyes.tower import CONNECTOR, Meanings, Tower, joined
 from models.eyes.train import Course, measure, teach
+from models.screens import ScreenParser, Speller, Spotter, load_parser
 from models.weights import fetch_text_weights
 
 HOME = Path(".ratchet/eyes")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-SHEETS, HELD_PAGES, REPORT_EVERY = 9, 100, 100  # the last sheet is held out
+SHEETS, HELD_PAGES, REPORTS = 9, 100, 20  # the last sheet is held out
 COURSES = (
     Course("parts", updates=2000, batch=16, side=10, rate=1e-3),
     Course("pages", updates=200, batch=4, side=20, rate=3e-4),
 )
 CROPS, HELD_CROPS, CAPTION_UPDATES, CAPTION_BATCH, CAPTION_RATE = 60_000, 2000, 2500, 64, 2e-3
+SCREENS_SEED, SCREENS = 500_000_000, 12  # files of screens
+SPOTTING = spotting.Lessons(updates=1900, batch=16, rate=2e-3)
+SPELLING = spotting.Lessons(updates=3700, batch=48, rate=2e-3)
 ALIGNMENT = Alignment(updates=400, lessons=2, trials=10, rank=32, rate=1e-3)
 
 
 def main() -> None:
-    """Draw the pages, teach the tower and what captions, align, and write what the repository ships."""
+    """Draw the pages, teach the tower and what captions and lists, align, and write what the repository ships."""
     gguf = fetch_text_weights()
     meanings, words = text_side(gguf)
     draw(HOME / "sheets", SHEETS, words, lambda done: _say(f"eyes: {done} of {SHEETS} sheets"))
     _take_courses(meanings)
     _teach_captions(words)
+    _teach_screens(words)
     _align(gguf, words)
 
 
@@ -56,8 +62,7 @@ def _take_courses(meanings: Meanings) -> None:
     tower = Tower(meanings.facts.shape[1]).to(DEVICE)
     for course in COURSES:
         _take(tower, course, sheets, meanings)
-        found = measure(tower, held, meanings, HELD_PAGES)
-        _say(f"eyes: {course.name}; held out: " + ", ".join(f"{name} {share:.3f}" for name, share in found.items()))
+        _say_held(course.name, measure(tower, held, meanings, HELD_PAGES))
     (HOME / "bare").mkdir(exist_ok=True)
     eyes = tower.state_dict()
     eyes[CONNECTOR] = joined(eyes[CONNECTOR])
@@ -66,21 +71,37 @@ def _take_courses(meanings: Meanings) -> None:
 
 def _teach_captions(words: Sequence[str]) -> None:
     """Teach what captions drawn elements. Writes ``bare/captions``."""
-    if (HOME / "bare" / CAPTIONS).exists():
+    if load_captioner(str(HOME / "bare")):
         return
     taught = crops.cut(HOME / "crops.safetensors", 0, CROPS, words)
     held = crops.cut(HOME / "held-crops.safetensors", HELD_SEED, HELD_CROPS, words)
     torch.manual_seed(0)
     captioner = Captioner(crops.GROUPS)
-    crops.teach(captioner, taught, CAPTION_UPDATES, CAPTION_BATCH, CAPTION_RATE, HOME / "captions", _report_captions)
+    report = partial(_report, "captions", CAPTION_UPDATES)
+    crops.teach(captioner, taught, CAPTION_UPDATES, CAPTION_BATCH, CAPTION_RATE, HOME / "captions", report)
     captioner.save(HOME / "bare")
-    found = crops.measure(captioner, held)
-    _say("eyes: captions; held out: " + ", ".join(f"{name} {share:.3f}" for name, share in found.items()))
+    _say_held("captions", crops.measure(captioner, held))
 
 
-def _report_captions(update: int, loss: float) -> None:
-    if update % REPORT_EVERY == 0:
-        _say(f"eyes: captions {update} of {CAPTION_UPDATES}, loss {loss:.3f}")
+def _teach_screens(words: Sequence[str]) -> None:
+    """Teach what lists the elements of a screen. Writes ``bare/captions``, too."""
+    if load_parser(str(HOME / "bare")):
+        return
+    taught = spotting.draw(
+        HOME / "screens", SCREENS_SEED, SCREENS, words, lambda done: _say(f"eyes: {done} of {SCREENS} files of screens")
+    )
+    held = spotting.draw(HOME / "screens", HELD_SEED, 1, words, lambda _: None)
+    torch.manual_seed(0)
+    parser = ScreenParser(Spotter(), Speller())
+    spotting.teach_spotter(
+        parser.spotter, taught, SPOTTING, HOME / "spotter", partial(_report, "spots", SPOTTING.updates)
+    )
+    spotting.teach_speller(
+        parser.speller, taught, SPELLING, HOME / "speller", partial(_report, "lines", SPELLING.updates)
+    )
+    parser.save(HOME / "bare")
+    found = spotting.measure(parser.spotter, parser.speller, held)
+    _say_held("screens", {name: sum(hits) / max(1, len(hits)) for name, hits in found.items()})
 
 
 def _align(gguf: Path, words: Sequence[str]) -> None:
@@ -89,28 +110,29 @@ def _align(gguf: Path, words: Sequence[str]) -> None:
         build(gguf, HOME / "bare", HOME / "base")
     network = alignable(str(HOME / "base"), ALIGNMENT)
     with closing(Studio()) as studio:
-        align(network, Worksheet(studio, words), ALIGNMENT, HOME / "aligned", _report_alignment)
+        report = partial(_report, "alignment", ALIGNMENT.updates)
+        align(network, Worksheet(studio, words), ALIGNMENT, HOME / "aligned", report)
     ship(network, LEARNT)
     shutil.copytree(HOME / "bare" / CAPTIONS, LEARNT / CAPTIONS, dirs_exist_ok=True)
-
-
-def _report_alignment(update: int, loss: float) -> None:
-    if update % 10 == 0:
-        _say(f"eyes: aligned {update} of {ALIGNMENT.updates}, loss {loss:.3f}")
 
 
 def _take(tower: Tower, course: Course, sheets: Sheets, meanings: Meanings) -> None:
     """Take a course, or what is left of it."""
     done = HOME / f"{course.name}.safetensors"
     if not done.exists():
-        teach(tower, sheets, meanings, course, HOME / course.name, lambda update, loss: _report(course, update, loss))
+        report = partial(_report, course.name, course.updates)
+        teach(tower, sheets, meanings, course, HOME / course.name, report)
         save_file(tower.state_dict(), done)
     tower.load_state_dict(load_file(done))
 
 
-def _report(course: Course, update: int, loss: float) -> None:
-    if update % REPORT_EVERY == 0:
-        _say(f"eyes: {course.name} {update} of {course.updates}, loss {loss:.3f}")
+def _report(name: str, updates: int, update: int, loss: float) -> None:
+    if update % (updates // REPORTS) == 0:
+        _say(f"eyes: {name} {update} of {updates}, loss {loss:.3f}")
+
+
+def _say_held(name: str, found: Mapping[str, float]) -> None:
+    _say(f"eyes: {name}; held out: " + ", ".join(f"{what} {share:.3f}" for what, share in found.items()))
 
 
 def _say(line: str) -> None:

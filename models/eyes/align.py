@@ -23,7 +23,7 @@ from models.eyes.lessons import Lesson, Scene, lesson
 from models.eyes.trials import Trial, trials_of
 from models.network import Network, load_base
 from models.packing import imitation, judgement, loss
-from models.training import Descent, Report
+from models.training import Descent, Report, multiplies_bfloat16
 from models.tuning import Tuning, save_tuned, trained, tunable
 
 Taken = TypeVar("Taken")
@@ -68,8 +68,9 @@ class Worksheet:
 
 
 def alignable(base: str, alignment: Alignment) -> Network:
-    """The base in bfloat16, ready to be aligned: what is trained is kept in float32."""
-    return tunable(load_base(base, "bfloat16", 0), Tuning("lora", alignment.rank, 2 * alignment.rank, 0), seed=0)
+    """The base ready to be aligned, in bfloat16 where the machine multiplies it: what is trained is kept in float32."""
+    dtype = "bfloat16" if multiplies_bfloat16("cuda" if torch.cuda.is_available() else "cpu") else "float32"
+    return tunable(load_base(base, dtype, 0), Tuning("lora", alignment.rank, 2 * alignment.rank, 0), seed=0)
 
 
 def ship(network: Network, folder: Path) -> None:

@@ -22,7 +22,7 @@ from environments.pages.page import random_page
 from environments.pages.studio import Shot, Studio
 from environments.types import Element
 from models.captions import Captioner, crop, describable
-from models.training import Descent, Report
+from models.training import Descent, Report, multiplies_bfloat16
 
 _ALIASES = {"cyan": "aqua"}  # two names of one colour
 GROUPS = {
@@ -108,7 +108,7 @@ def teach(
         drawn = torch.Generator().manual_seed(update)
         chosen = crops[torch.randint(len(crops.pixels), (batch,), generator=drawn)]
         tint = (torch.rand(batch, 3, 1, 1, generator=drawn) * 2 - 1) * _TINT
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, multiplies_bfloat16("cpu")):
             logits = captioner((chosen.pixels + tint).clamp(0, 255), chosen.sizes)
         return _loss(logits, chosen.words)
 

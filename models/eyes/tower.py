@@ -14,6 +14,7 @@ from transformers.models.idefics3.modeling_idefics3 import Idefics3Connector, Id
 
 from models.eyes.shape import HEADS, IMAGE_PX, INNER, JOINED, LAYERS, MEAN, PATCH_PX, PATCHES, SHUFFLE, STD, WIDTH
 from models.eyes.targets import place_code
+from models.training import multiplies_bfloat16
 
 CONNECTOR = "connector.modality_projection.proj.weight"
 _SHARPNESS = 10.0  # the logit of a cell that says one fact exactly
@@ -171,12 +172,17 @@ def things_loss(said: Tensor, told: Tensor, centres: Tensor, meanings: Meanings)
 
 
 def optimizers(tower: nn.Module, rate: float) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside the layers, at four times the rate, AdamW for the rest."""
+    """Muon for the matrices inside the layers, at four times the rate, AdamW for the rest.
+
+    Muon works in bfloat16; on a machine that does not multiply it AdamW has them all.
+    """
+    device = next(tower.parameters()).device.type
     inner = [p for name, p in tower.named_parameters() if p.ndim == 2 and ".layers." in name]
-    chosen = {id(parameter) for parameter in inner}
+    chosen = {id(parameter) for parameter in inner} if multiplies_bfloat16(device) else set()
     rest = [p for p in tower.parameters() if id(p) not in chosen]
-    muon = torch.optim.Muon(inner, lr=4 * rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw")
-    trained = [muon, torch.optim.AdamW(rest, lr=rate, betas=(0.9, 0.98), weight_decay=0.01)]
+    trained: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, lr=rate, betas=(0.9, 0.98), weight_decay=0.01)]
+    if chosen:
+        trained.insert(0, torch.optim.Muon(inner, lr=4 * rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"))
     for optimizer in trained:
         for group in optimizer.param_groups:
             group["initial_lr"] = group["lr"]

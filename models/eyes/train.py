@@ -12,7 +12,7 @@ from torch import Tensor
 from models.eyes.sheets import Batch, Sheets
 from models.eyes.targets import FACTS, GROUPS, NOWHERE, nearest_place
 from models.eyes.tower import Meanings, Tower, optimizers, things_loss
-from models.training import Descent, Report
+from models.training import Descent, Report, multiplies_bfloat16
 
 SAVE_EVERY = 50  # updates between two checkpoints
 _WARM_UP = 30  # updates
@@ -48,7 +48,8 @@ def teach(
 
 
 def _loss(tower: Tower, batch: Batch, meanings: Meanings) -> Tensor:
-    with torch.autocast(meanings.facts.device.type, torch.bfloat16):
+    device = meanings.facts.device.type
+    with torch.autocast(device, torch.bfloat16, multiplies_bfloat16(device)):
         said = tower(batch.pixels, batch.places)
     return things_loss(said, batch.facts, batch.centres, meanings)
 

@@ -35,7 +35,7 @@ WIDTH_OF_WORDS = 80  # a little more than there are facts
 
 
 def shot(**boxes: tuple[float, float, float, float]) -> Shot:
-    return Shot(Observation(b"", ()), boxes)
+    return Shot(Observation(b"", ()), boxes, ())
 
 
 def test_a_grid_numbers_the_viewport_row_by_row() -> None:
