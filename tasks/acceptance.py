@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
@@ -20,8 +21,8 @@ class Rejection(StrEnum):
     NO_STEPS = "no_steps"  # did nothing but say `complete`, which a reward model may like anywhere
     NOT_SCORED = "not_scored"  # has no outcome, which is not a low one
     LOW_OUTCOME = "low_outcome"  # outcome under filter.accept
-    NOT_BEST = "not_best"  # another trajectory of the same goal instance is better
-    OVER_LIMIT = "over_limit"  # filter.max_per_goal others of the goal are better
+    NOT_BEST = "not_best"  # another trajectory of the same goal instance is shorter, or surer
+    OVER_LIMIT = "over_limit"  # filter.max_per_goal others of the goal are surer
 
 
 def rejection(trajectory: Trajectory, accept: float) -> Rejection | None:
@@ -47,26 +48,43 @@ def rejection(trajectory: Trajectory, accept: float) -> Rejection | None:
 def judge(trajectories: Iterable[Trajectory], accept: float, max_per_goal: int) -> Mapping[str, Rejection | None]:
     """Why each trajectory (by id) is left out of the agent rows, None for those that are in.
 
-    Of a goal instance the best solved trajectory is in, of a goal the best ``max_per_goal`` of these. Better
-    is a higher outcome, then fewer steps, then the lower id.
+    Of a goal instance the shortest solved trajectory is in, since what it does without is a detour; of those as short
+    the surest, which is that of the highest outcome. Of a goal the ``max_per_goal`` surest of these.
     """
-    verdicts: dict[str, Rejection | None] = {}
-    instances: set[str] = set()
-    goals: dict[str, int] = {}
-    for trajectory in sorted(trajectories, key=_rank):
+    tried = sorted(trajectories, key=_sureness)
+    verdicts = {trajectory.id: rejection(trajectory, accept) for trajectory in tried}
+    solved = [trajectory for trajectory in tried if verdicts[trajectory.id] is None]
+    best: dict[str, Trajectory] = {}
+    for trajectory in sorted(solved, key=_length):
+        best.setdefault(trajectory.episode.instance.name, trajectory)
+    goals: Counter[str] = Counter()
+    for trajectory in solved:
         instance = trajectory.episode.instance
-        reason = rejection(trajectory, accept)
-        if reason is None and instance.name in instances:
-            reason = Rejection.NOT_BEST
-        elif reason is None:
-            instances.add(instance.name)
-            goals[instance.goal.id] = goals.get(instance.goal.id, 0) + 1
-            reason = Rejection.OVER_LIMIT if goals[instance.goal.id] > max_per_goal else None
-        verdicts[trajectory.id] = reason
+        if best[instance.name] is not trajectory:
+            verdicts[trajectory.id] = Rejection.NOT_BEST
+            continue
+        goals[instance.goal.id] += 1
+        if goals[instance.goal.id] > max_per_goal:
+            verdicts[trajectory.id] = Rejection.OVER_LIMIT
     return verdicts
 
 
-def _rank(trajectory: Trajectory) -> tuple[float, int, str]:
-    episode = trajectory.episode
-    outcome = -1.0 if episode.outcome is None else episode.outcome
-    return -outcome, len(episode.acts), trajectory.id
+def shortest(trajectories: Iterable[Trajectory], accept: float) -> list[Trajectory]:
+    """The solved trajectories that no other one of their goal instance is shorter than: the evidence of what is right.
+
+    On a longer one something was needless, and nobody knows what.
+    """
+    solved = [trajectory for trajectory in trajectories if rejection(trajectory, accept) is None]
+    least: dict[str, int] = {}
+    for trajectory in sorted(solved, key=_length):
+        least.setdefault(trajectory.episode.instance.name, _length(trajectory))
+    return [trajectory for trajectory in solved if _length(trajectory) == least[trajectory.episode.instance.name]]
+
+
+def _sureness(trajectory: Trajectory) -> tuple[float, str]:
+    outcome = trajectory.episode.outcome
+    return (1.0 if outcome is None else -outcome), trajectory.id
+
+
+def _length(trajectory: Trajectory) -> int:
+    return len(trajectory.episode.acts)

@@ -1,7 +1,7 @@
 """Reward rows from trajectories: what the reward model learns, and from which evidence.
 
-Evidence is a path that was solved (the world says so of demonstrations, the reward model's outcome of the
-others), or what became of a failed path's continuations. One module a source.
+Evidence is a path that was solved, as short as any of its goal instance (the world says so of demonstrations, the
+reward model's outcome of the others), or what became of a failed path's continuations. One module a source.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 
-from tasks.acceptance import rejection
+from tasks.acceptance import shortest
 from tasks.generators import Generator
 from tasks.records import RewardRow, Trajectory
 from tasks.reward_data.balance import choose
@@ -65,11 +65,11 @@ def _drafts(trajectories: list[Trajectory], accept: float, max_negatives: int, s
     yield from continued(trajectories, accept)
     for trajectory in trajectories:
         yield from varied(trajectory)
-        if rejection(trajectory, accept) is None:
-            yield from proposed(trajectory)
-            yield from executed(trajectory, max_negatives)
-            yield from endings(trajectory, instructions, max_negatives, seed)
-            yield from edited(trajectory, seed)
+    for trajectory in shortest(trajectories, accept):
+        yield from proposed(trajectory)
+        yield from executed(trajectory, max_negatives)
+        yield from endings(trajectory, instructions, max_negatives, seed)
+        yield from edited(trajectory, seed)
 
 
 def _instructions(trajectories: list[Trajectory]) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environments.types import End, Instance
-from tasks.acceptance import Rejection, judge, rejection
+from tasks.acceptance import Rejection, judge, rejection, shortest
 from tasks.errors import GateError
 from tasks.files import ROUND, digest, read_json
 from tasks.filter import agent_rows, run
@@ -26,6 +26,7 @@ from tasks.records import (
     read_trajectories,
     write_trajectories,
 )
+from tasks.reward_data import reward_rows
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 
@@ -103,7 +104,7 @@ def test_what_was_kept_and_why_not_is_told(filtered: Stage) -> None:
         },
         "broken": {"tried": 1, "finished": 0, "accepted": 0, "dropped": {"crashed": 1}},
     }
-    assert report["agent_rows"] == 5
+    assert report["agent_rows"] == 4
     assert report["reward_rows"]["continuation"] == {"positive": 0, "negative": 1}
     assert report["reward_rows"]["executed"]["negative"] == 0
 
@@ -176,11 +177,11 @@ def test_a_trajectory_is_solved_or_it_is_said_why_not(path: Trajectory, reason: 
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
-        (trajectory(*[click(NAME)] * 3, outcome=0.9), trajectory(click(NAME), outcome=0.8)),
-        (trajectory(click(NAME)), trajectory(click(NAME), click(SUBMIT))),
-        (trajectory(click(NAME), COMPLETE, outcome=0.5), trajectory(click(NAME), outcome=0.4)),
+        (trajectory(click(NAME), outcome=0.9), trajectory(click(MAIL), outcome=0.8)),
+        (trajectory(click(NAME), outcome=0.8), trajectory(*[click(NAME)] * 3, outcome=0.9)),
+        (trajectory(*[click(NAME)] * 2, COMPLETE, outcome=0.5), trajectory(click(NAME), outcome=0.4)),
     ],
-    ids=["outcome", "fewer steps", "solved"],
+    ids=["surer", "shorter", "solved"],
 )
 def test_the_best_of_an_instance_is_accepted(better: Trajectory, worse: Trajectory) -> None:
     paths = [replace(worse, id="r/form/0/0"), replace(better, id="r/form/0/1")]
@@ -190,6 +191,27 @@ def test_the_best_of_an_instance_is_accepted(better: Trajectory, worse: Trajecto
 def test_of_two_equally_good_ones_the_lower_id_is_accepted() -> None:
     paths = [trajectory(click(NAME), place=1), trajectory(click(NAME), COMPLETE, place=0)]
     assert [name for name, reason in judge(paths, 0.5, 4).items() if reason is None] == [paths[1].id]
+
+
+def test_of_a_goal_the_surest_are_accepted_however_long() -> None:
+    long = trajectory(*[click(NAME)] * 3, seed=1, outcome=0.9)
+    short = trajectory(click(NAME), seed=2, outcome=0.8)
+    assert judge([short, long], 0.5, 1) == {long.id: None, short.id: Rejection.OVER_LIMIT}
+
+
+def test_what_is_right_is_told_by_the_shortest_paths_alone() -> None:
+    """The long way to the same end pressed Mail for nothing; Post did as well as Name."""
+    long = trajectory(click(MAIL), click(NAME), click(SUBMIT), outcome=0.95)
+    short = trajectory(click(NAME), click(SUBMIT), place=1, outcome=0.9, candidates={0: (tried(click(MAIL), 0.9),)})
+    other = trajectory(click(POST), click(SUBMIT), place=2, outcome=0.9)
+    wrong = trajectory(click(SUBMIT), place=3, outcome=0.1)
+    elsewhere = trajectory(*[click(MAIL)] * 3, seed=4, outcome=0.9)
+    assert shortest([long, short, other, wrong, elsewhere], 0.5) == [short, other, elsewhere]
+    rows = reward_rows([long, short], accept=0.5, max_negatives=3, seed=0)
+    at_first = {row.action: row.label for row in rows if row.step == 0}
+    assert at_first[str(click(NAME))] is True
+    assert at_first[str(click(MAIL))] is False
+    assert long.id not in {row.trajectory for row in rows}
 
 
 OUTCOMES = st.sampled_from([None, 0.1, 0.6, 0.9])
