@@ -20,10 +20,10 @@ from typing import Any
 
 from environments.registry import load_goals, open_world
 from environments.types import Action, Candidate, Goal, Instance, Observation, Start, World
-from models.calibration import Calibration, read_calibration
-from models.engine import Source
+from models.calibration import Calibration
+from models.engine import Source, members
 from models.prompts import Context, context_at
-from models.roles import Agent, RewardModel
+from models.roles import Agent, RewardModel, load_reward_model
 from tasks.files import SEED, STATE
 from tasks.params import Params, load_params
 from tasks.records import read_trajectories
@@ -122,13 +122,12 @@ METHODS: dict[str, dict[str, Any]] = {
 
 def make_player(params: Params, source: Source) -> Callable[[tuple[str, Instance]], list[dict[str, Any]]]:
     """What searches one instance by one method: the verdict on the path it chose, on any path, steps, seconds."""
-    engines = source.engine(STATE / "agent"), source.engine(STATE / "reward")
+    engine, reward = source.engine(STATE / "agent"), load_reward_model(source, STATE / "reward")
 
     def play(unit: tuple[str, Instance]) -> list[dict[str, Any]]:
         method, instance = unit
         clock, began = Clock(), time.perf_counter()
-        agent, reward = (engine.fresh() for engine in engines)
-        models = TimedModels(Agent(agent), RewardModel(reward, read_calibration(STATE / "reward")), clock)
+        models = TimedModels(Agent(engine.fresh()), reward.fresh(), clock)
         budget = 2 * instance.goal.max_steps
         explore = params.explore.model_copy(update={**METHODS[method], "budget_steps": budget})
         with closing(TimedWorld(open_world(instance.goal.world), clock)) as world:
@@ -159,7 +158,7 @@ def scoring(params: Params, source: Source) -> dict[str, float]:
     import torch
 
     torch.set_num_threads(params.numerics.threads)
-    engine = source.engine(STATE / "reward")
+    engine = source.engine(members(STATE / "reward")[0])
     paths = list(_paths())
     actions = [[_candidates(context) for context in path] for path in paths]
 

@@ -59,6 +59,16 @@ def seed_number(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1
 
 
+def members(checkpoint: Path) -> list[Path]:
+    """The checkpoints of an ensemble, numbered from 0; the checkpoint itself where it is none."""
+    return sorted(checkpoint.glob("[0-9]*"), key=lambda folder: int(folder.name)) or [checkpoint]
+
+
+def role_of(checkpoint: Path) -> str:
+    """``agent`` or ``reward``, after which the folder of a checkpoint, or of its ensemble, is named."""
+    return (checkpoint.parent if checkpoint.name.isdecimal() else checkpoint).name
+
+
 class Served(NamedTuple):
     """A checkpoint on a server: the server's address, and the checkpoint's name there."""
 
@@ -80,8 +90,8 @@ class Source:
     served: Mapping[str, Served] = field(default_factory=dict)
 
     def engine(self, checkpoint: Path) -> Engine:
-        """What runs the base of its role with a stored checkpoint."""
-        base = self.bases[checkpoint.name]
+        """What runs the base of its role with a stored checkpoint, which is no ensemble."""
+        base = self.bases[role_of(checkpoint)]
         if self.served:
             from models.network import load_reader
             from models.vllm import Server, VllmEngine

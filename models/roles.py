@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Literal
 
 from environments.types import Action, ActionError, Candidate, Observation
 from models.calibration import Calibration, read_calibration
-from models.engine import Engine, Source
+from models.engine import Engine, Source, members
 from models.prompts import Context
+
+Together = Literal["mean", "minimum", "cautious"]
+ENSEMBLE = "ensemble.json"  # of a checkpoint whose members are numbered folders
 
 
 class Agent:
@@ -48,9 +54,41 @@ class RewardModel:
         ]
 
 
-def load_reward_model(source: Source, checkpoint: Path) -> RewardModel:
-    """A stored reward model, with its calibration."""
-    return RewardModel(source.engine(checkpoint), read_calibration(checkpoint))
+class Ensemble:
+    """Several reward models, each trained in an order of its own: what one alone likes counts for less.
+
+    Their scores ``together`` are the mean, the minimum, or cautious: the mean less the standard deviation, 0 at the
+    least (mean, worst case and uncertainty of Coste et al. 2024, arXiv:2310.02743).
+    """
+
+    def __init__(self, judges: Sequence[RewardModel], together: Together) -> None:
+        self._judges, self._together = judges, together
+
+    def fresh(self) -> Ensemble:
+        """The same without what its engines have read."""
+        return Ensemble([judge.fresh() for judge in self._judges], self._together)
+
+    def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
+        """See :meth:`RewardModel.score`."""
+        said = [judge.score(contexts, actions) for judge in self._judges]
+        return [[self._as_one(scores) for scores in zip(*rows, strict=True)] for rows in zip(*said, strict=True)]
+
+    def _as_one(self, scores: Sequence[float]) -> float:
+        match self._together:
+            case "mean":
+                return fmean(scores)
+            case "minimum":
+                return min(scores)
+            case "cautious":
+                return max(0.0, fmean(scores) - pstdev(scores))
+
+
+def load_reward_model(source: Source, checkpoint: Path) -> RewardModel | Ensemble:
+    """A stored reward model with its calibration, or a stored ensemble of them."""
+    judges = [RewardModel(source.engine(one), read_calibration(one)) for one in members(checkpoint)]
+    if not (checkpoint / ENSEMBLE).exists():
+        return judges[0]
+    return Ensemble(judges, json.loads((checkpoint / ENSEMBLE).read_text())["together"])
 
 
 def merge(answers: Mapping[str, int], observation: Observation) -> list[Candidate]:

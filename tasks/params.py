@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from models.roles import Together
 from tasks.errors import ParamsError
 from tasks.generators import Generator
 
@@ -126,9 +127,14 @@ class RetrainReward(Retrain):
 
 
 class Reward(Section):
-    """``ranking``: the weight of ranking the candidates of a step, beside judging each (:mod:`models.packing`)."""
+    """``ranking``: the weight of ranking the candidates of a step, beside judging each (:mod:`models.packing`).
+
+    ``members`` of an ensemble, of which the scores ``together`` are those of :class:`models.roles.Ensemble`.
+    """
 
     ranking: float = Field(ge=0, le=100)
+    members: int = Field(ge=1, le=16)
+    together: Together
 
 
 class Propose(Section):

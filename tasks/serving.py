@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from environments import keeper
-from models.engine import EngineError, Served, Source
+from models.engine import EngineError, Served, Source, members, role_of
 from tasks.base import location
 from tasks.files import WORK, digest, write_whole
 from tasks.params import Params
@@ -44,7 +44,8 @@ def engines(stage: str, params: Params, checkpoints: Sequence[Path]) -> Iterator
     """
     from models.vllm import Server
 
-    bases = {folder.name: location(folder.name) for folder in checkpoints}
+    checkpoints = [one for checkpoint in checkpoints for one in members(checkpoint)]
+    bases = {role: location(role) for role in map(role_of, checkpoints)}
     source = Source(bases, params.numerics.dtype, params.prompt.screenshots)
     if params.engine.kind == "torch":
         yield source
@@ -53,7 +54,7 @@ def engines(stage: str, params: Params, checkpoints: Sequence[Path]) -> Iterator
     with ExitStack() as stack:
         served: dict[str, Served] = {}
         for adapters in groups:
-            log_file = log_of(stage, adapters[0].name if len(groups) > 1 else "")
+            log_file = log_of(stage, role_of(adapters[0]) if len(groups) > 1 else "")
             command = partial(command_of, source, adapters, 1 / len(groups))
             url = stack.enter_context(_server(params.engine.url, command, log_file))
             served |= stack.enter_context(_named(Server(url), adapters))
@@ -69,14 +70,14 @@ def alike(source: Source, checkpoints: Sequence[Path]) -> list[list[Path]]:
     """The checkpoints of each base."""
     groups: dict[str, list[Path]] = {}
     for folder in checkpoints:
-        groups.setdefault(source.bases[folder.name], []).append(folder)
+        groups.setdefault(source.bases[role_of(folder)], []).append(folder)
     return list(groups.values())
 
 
 @contextmanager
 def _named(server: Server, adapters: Sequence[Path]) -> Iterator[dict[str, Served]]:
     """The adapters on the server, each under a fresh name, until the context ends."""
-    names = {str(folder): f"{folder.name}-{digest(folder)}-{secrets.token_hex(4)}" for folder in adapters}
+    names = {str(folder): f"{role_of(folder)}-{digest(folder)}-{secrets.token_hex(4)}" for folder in adapters}
     try:
         for folder, name in names.items():
             server.load_adapter(name, Path(folder))
@@ -113,7 +114,7 @@ def command_of(source: Source, adapters: Sequence[Path], share: float, port: int
     """What starts a server on the base of ``adapters``, with its ``share`` of the memory for all."""
     ranks = [int(json.loads((folder / "adapter_config.json").read_text())["r"]) for folder in adapters]
     options = {
-        "model": _servable(source.bases[adapters[0].name], source.dtype),
+        "model": _servable(source.bases[role_of(adapters[0])], source.dtype),
         "host": "127.0.0.1",
         "port": port,
         "dtype": source.dtype,

@@ -12,10 +12,12 @@ from pathlib import Path
 
 from environments.types import COMPLETE
 from models.calibration import Calibration, Scale, fitted
+from models.engine import members
 from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.packing import Sample, imitation, judgement, preference, referred
 from models.prompts import Context, context_at
+from models.roles import ENSEMBLE
 from models.training import Schedule, train
 from models.tuning import Tuning, method_of, save_tuned, tunable, with_tuned
 from tasks.attack import KNOWN
@@ -184,40 +186,55 @@ def _draw(corpus: Sequence[Sample], share: float, fresh: int, seed: int) -> Iter
     return random.Random(seed).sample(corpus, min(wanted, len(corpus)))
 
 
-def _begin(job: _Job, params: Params) -> Network:
+def _begin(job: _Job, params: Params, start: Path | None, seed: int) -> Network:
     """The network to train: the base, or a champion.
 
     Raises:
         ParamsError: the champion was trained by another method.
     """
     method = params.tune.method
-    if job.start is not None and method_of(job.start) != method:
+    if start is not None and method_of(start) != method:
         raise ParamsError(
-            f"tune.method = {method!r}: {job.start} was trained by {method_of(job.start)!r}, and goes on as it began; "
+            f"tune.method = {method!r}: {start} was trained by {method_of(start)!r}, and goes on as it began; "
             "set tune.method back"
         )
     network = load_base(location(job.out.name), params.numerics.dtype, params.prompt.screenshots)
-    if job.start is None:
-        return tunable(network, Tuning(**params.tune.model_dump()), params.seed)
-    return with_tuned(network, job.start, trainable=True)
+    if start is None:
+        return tunable(network, Tuning(**params.tune.model_dump()), seed)
+    return with_tuned(network, start, trainable=True)
 
 
 def _run(job: _Job, params: Params) -> None:
-    network = _begin(job, params)
+    """Train the model, or each member of an ensemble, which goes on from that of the champion where it has several."""
+    count = params.reward.members if job.out.name == "reward" else 1
+    starts = members(job.start) if job.start else [None]
+
+    def store(folder: Path) -> None:
+        folder.mkdir()
+        if count == 1:
+            _train(job, params, starts[0], params.seed, scratch(job.stage), folder)
+            return
+        for member in range(count):
+            kept, made = scratch(job.stage) / str(member), folder / str(member)
+            made.mkdir()
+            _train(job, params, starts[member % len(starts)], params.seed + member, kept, made)
+        write_json(folder / ENSEMBLE, {"together": params.reward.together})
+
+    write_whole(job.out, store)
+
+
+def _train(job: _Job, params: Params, start: Path | None, seed: int, kept: Path, folder: Path) -> None:
+    """Train one model; an interrupted training goes on from ``kept``."""
+    network = _begin(job, params, start, seed)
     samples = referred(network, job.samples(network))
-    schedule = Schedule(job.settings.updates, job.settings.batch_rows, job.settings.learning_rate, params.seed)
+    schedule = Schedule(job.settings.updates, job.settings.batch_rows, job.settings.learning_rate, seed)
     progress = Progress(job.stage, schedule.updates)
 
     def report(done: int, value: float) -> None:
         progress.step(f"loss {value:.3f}", done - progress.done)
 
-    losses = train(network, samples, schedule, scratch(job.stage), report)
-
-    def store(folder: Path) -> None:
-        folder.mkdir()
-        save_tuned(network, folder)
-        if job.out.name == "reward":
-            calibrated(network, (KNOWN if job.start else SEED / "demonstrations") / CALIBRATION).write(folder)
-        write_json(folder / "history.json", {"loss": losses, "samples": len(samples)})
-
-    write_whole(job.out, store)
+    losses = train(network, samples, schedule, kept, report)
+    save_tuned(network, folder)
+    if job.out.name == "reward":
+        calibrated(network, (KNOWN if start else SEED / "demonstrations") / CALIBRATION).write(folder)
+    write_json(folder / "history.json", {"loss": losses, "samples": len(samples)})

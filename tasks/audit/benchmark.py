@@ -11,16 +11,15 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from environments.types import Action, GoalError, Instance
-from models.calibration import read_calibration
 from models.engine import Source
 from models.prompts import Context
-from models.roles import Agent, RewardModel
+from models.roles import Agent, load_reward_model
 from tasks import versions
 from tasks.audit.cases import LABELLED, Labelled, Part
 from tasks.audit.judges import Chance, Judge, Likelihood, Verifier
@@ -99,9 +98,11 @@ def make_scorer(source: Source, vision: str) -> Callable[[tuple[str, Sequence[La
     def engine(adapter: Path) -> TorchEngine:
         return cast("TorchEngine", source.engine(adapter))  # a source without a server
 
+    reward = lru_cache(maxsize=1)(partial(load_reward_model, source))
+
     def judge(name: str, instance: Instance) -> Judge:
         if name in ADAPTERS:
-            return RewardModel(engine(ADAPTERS[name]).fresh(), read_calibration(ADAPTERS[name]))
+            return reward(ADAPTERS[name]).fresh()
         plain: dict[str, Callable[[], Judge]] = {
             "chance": lambda: Chance(0),
             "likelihood": lambda: Likelihood(engine(STATE / "agent").fresh()),

@@ -1,0 +1,101 @@
+"""Several reward models as one: how they are trained, and what their scores are together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+from test_rows import dataset  # noqa: F401
+from tiny import journey
+
+from environments.types import COMPLETE, Action, Kind
+from models.calibration import Calibration, Scale
+from models.engine import Source, members, role_of
+from models.roles import ENSEMBLE, Ensemble, RewardModel, Together, load_reward_model
+from tasks.files import ROUND, SEED, STATE, copy, write_json
+from tasks.params import Params, load_params
+from tasks.train import train_reward, warm_reward
+
+WAIT = Action(Kind.WAIT)
+PARAMS = Path(__file__).parents[2] / "params.yaml"
+SHORT = {"updates": 2, "batch_rows": 2, "learning_rate": 1e-2}
+
+
+class Says:
+    """A reward model that scores everything alike."""
+
+    def __init__(self, score: float) -> None:
+        self.said = score
+
+    def score(self, contexts: list[object], actions: list[list[object]]) -> list[list[float]]:
+        return [[self.said for _ in row] for row in actions]
+
+
+@pytest.mark.parametrize(("together", "expected"), [("mean", 0.5), ("minimum", 0.2), ("cautious", 0.5 - 0.06**0.5)])
+def test_what_several_say_is_one_score(together: Together, expected: float) -> None:
+    judges: list[RewardModel] = [Says(0.2), Says(0.5), Says(0.8)]  # type: ignore[list-item]
+    found = Ensemble(judges, together).score(journey(2), [[], [WAIT, COMPLETE]])
+    assert found == [[], [pytest.approx(expected)] * 2]
+
+
+def test_caution_ends_at_nothing() -> None:
+    judges: list[RewardModel] = [Says(0.0), Says(0.1), Says(0.0), Says(0.0)]  # type: ignore[list-item]
+    assert Ensemble(judges, "cautious").score(journey(1), [[WAIT]]) == [[0.0]]
+
+
+@pytest.fixture
+def params(base: Path, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Params:  # noqa: F811
+    """Of two members, in a workspace with demonstrations and a corpus of them."""
+    monkeypatch.chdir(tmp_path)
+    for place in (SEED / "demonstrations", STATE / "corpus" / "seed", ROUND / "rows", ROUND / "attacks"):
+        place.mkdir(parents=True)
+        for file in dataset.glob("*.parquet"):
+            copy(file, place / file.name)
+    (SEED / "base").mkdir()
+    for file in (PARAMS, PARAMS.with_name("dvc.yaml")):
+        copy(file, Path(file.name))
+    write_json(ROUND / "validation.json", {})
+    write_json(SEED / "base" / "bases.json", {"reward": {"model": str(base), "digest": ""}})
+    loaded = load_params(PARAMS)
+    retrained = loaded.train_reward.model_copy(update=SHORT)
+    return loaded.model_copy(
+        update={
+            "reward": loaded.reward.model_copy(update={"members": 2, "together": "minimum"}),
+            "tune": loaded.tune.model_copy(update={"rank": 4, "alpha": 8, "skip_layers": 1}),
+            "prompt": loaded.prompt.model_copy(update={"screenshots": 5}),
+            "warm_reward": loaded.warm_reward.model_copy(update=SHORT),
+            "train_reward": retrained,
+        }
+    )
+
+
+def test_members_are_trained_apart_and_go_on_apart(params: Params, base: Path) -> None:
+    warm_reward(params)
+    made = SEED / "reward"
+    assert members(made) == [made / "0", made / "1"]
+    assert {role_of(one) for one in (made, *members(made))} == {"reward"}
+    first, second = (load_file(one / "adapter_model.safetensors") for one in members(made))
+    assert any(not first[name].equal(second[name]) for name in first)
+    source = Source({"reward": str(base)}, "float32", 5)
+    Calibration(step=Scale(1.0, -2.0)).write(made / "1")  # each has its own
+    (together,) = load_reward_model(source, made).score(journey(1), [[WAIT]])
+    alone = [load_reward_model(source, one) for one in members(made)]
+    assert all(isinstance(one, RewardModel) for one in alone)
+    scores = [one.score(journey(1), [[WAIT]])[0][0] for one in alone]
+    assert together == [pytest.approx(min(scores))]
+    assert scores[0] != pytest.approx(scores[1])
+
+    copy(made, STATE / "reward")
+    train_reward(params)
+    assert (ROUND / "reward" / ENSEMBLE).exists()
+    for before, after in zip(members(made), members(ROUND / "reward"), strict=True):
+        weights, trained = (load_file(one / "adapter_model.safetensors") for one in (before, after))
+        moved = max(float((weights[name] - trained[name]).abs().max()) for name in weights)
+        assert 0 < moved < 0.03  # two steps of Adam from where it was, and not from anew
+
+
+def test_a_single_one_has_no_members(params: Params) -> None:
+    warm_reward(params.model_copy(update={"reward": params.reward.model_copy(update={"members": 1})}))
+    assert members(SEED / "reward") == [SEED / "reward"]
+    assert not (SEED / "reward" / ENSEMBLE).exists()
