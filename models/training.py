@@ -6,7 +6,9 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from statistics import fmean
 
 import torch
 from torch import Tensor
@@ -39,7 +41,8 @@ class Descent:
 
     The rates that the optimizers come with are the peaks: reached in ``warm_up`` updates, and left along a cosine that
     ends at the share ``floor`` of them (Loshchilov and Hutter 2017, equation 5). The gradient of all ``weights``, by
-    name, is clipped to norm 1.
+    name, is clipped to norm 1. ``held`` is a loss of what is not trained on, asked every ``save_every`` updates and at
+    the end: when it rises, the training goes back to where it was last asked, and ends there (early stopping).
     """
 
     weights: Mapping[str, Tensor]
@@ -48,6 +51,7 @@ class Descent:
     warm_up: int
     floor: float
     save_every: int = SAVE_EVERY
+    held: Callable[[], float] | None = None
 
     def run(self, loss: Callable[[int], Tensor], scratch: Path, report: Report) -> list[float]:
         """Train the weights in place; an interrupted training goes on from ``scratch``.
@@ -59,17 +63,22 @@ class Descent:
             report: called with (updates done, loss of the last).
 
         Returns:
-            The loss of every update.
+            The loss of every update that the weights have behind them.
 
         Raises:
             FloatingPointError: when the loss is not finite.
         """
         history = resume(scratch, self.weights, self.optimizers)
+        least = self.held() if self.held and history else math.inf
         for update in range(len(history), self.updates):
             history.append(self._update(loss, update))
             report(update + 1, history[-1])
-            if (update + 1) % self.save_every == 0:
-                save(scratch, self.weights, self.optimizers, history)
+            if update + 1 < self.updates and (update + 1) % self.save_every:
+                continue
+            if self.held and (found := self.held()) > least:
+                return resume(scratch, self.weights, self.optimizers)
+            least = found if self.held else least
+            save(scratch, self.weights, self.optimizers, history)
         return history
 
     def _update(self, loss: Callable[[int], Tensor], update: int) -> float:
@@ -104,12 +113,19 @@ class Schedule:
 
 
 def train(
-    network: Network, samples: Sequence[Sample], schedule: Schedule, scratch: Path, report: Report
+    network: Network,
+    samples: Sequence[Sample],
+    schedule: Schedule,
+    scratch: Path,
+    report: Report,
+    held: Sequence[Sample] = (),
 ) -> list[float]:
     """Train what is trainable of the network in place, by AdamW; see :meth:`Descent.run`.
 
+    Samples that are ``held`` back, if any, end it when their mean loss rises.
+
     Returns:
-        The loss of every update.
+        The loss of every update that the weights have behind them.
 
     Raises:
         ValueError: when there are no samples.
@@ -127,10 +143,17 @@ def train(
             return loss(network, batches[update])
 
     network.model.train()
-    descent = Descent(weights, [optimizer], schedule.updates, warm_up, _FLOOR)
+    held_loss = partial(_mean_loss, network, held) if held else None
+    descent = Descent(weights, [optimizer], schedule.updates, warm_up, _FLOOR, held=held_loss)
     history = descent.run(loss_of, scratch, report)
     network.model.eval()
     return history
+
+
+@torch.inference_mode()
+def _mean_loss(network: Network, samples: Sequence[Sample]) -> float:
+    with network.autocast():
+        return fmean(float(loss(network, [sample])) for sample in samples)
 
 
 def _batches(samples: Sequence[Sample], screenshots: int, schedule: Schedule) -> list[list[Sample]]:

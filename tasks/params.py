@@ -114,7 +114,8 @@ class Retrain(Train):
 class RetrainAgent(Retrain):
     """``preference``: beta of preferring right candidates to wrong ones, beside imitation; null is imitation alone.
 
-    Direct preference optimisation (Rafailov et al. 2023), on the steps of which reward rows know both.
+    Direct preference optimisation (Rafailov et al. 2023), on the steps of which reward rows know both. Beta weighs the
+    divergence from the champion. Every eighth of these steps is held back: when their loss rises, the training ends.
     """
 
     preference: float | None = Field(gt=0, le=10)

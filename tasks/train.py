@@ -29,6 +29,7 @@ from tasks.progress import Progress, log
 from tasks.records import AgentRow, RewardRow, Trajectory, read_rows, read_trajectories
 from tasks.stages import scratch
 
+_HELD_EVERY = 8
 SamplesOf = Callable[[Path, Network], list[Sample]]
 
 
@@ -226,15 +227,22 @@ def _run(job: _Job, params: Params) -> None:
 def _train(job: _Job, params: Params, start: Path | None, seed: int, kept: Path, folder: Path) -> None:
     """Train one model; an interrupted training goes on from ``kept``."""
     network = _begin(job, params, start, seed)
-    samples = referred(network, job.samples(network))
+    samples, held = _parted(referred(network, job.samples(network)))
     schedule = Schedule(job.settings.updates, job.settings.batch_rows, job.settings.learning_rate, seed)
     progress = Progress(job.stage, schedule.updates)
 
     def report(done: int, value: float) -> None:
         progress.step(f"loss {value:.3f}", done - progress.done)
 
-    losses = train(network, samples, schedule, kept, report)
+    losses = train(network, samples, schedule, kept, report, held)
     save_tuned(network, folder)
     if job.out.name == "reward":
         calibrated(network, (KNOWN if start else SEED / "demonstrations") / CALIBRATION).write(folder)
     write_json(folder / "history.json", {"loss": losses, "samples": len(samples)})
+
+
+def _parted(samples: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
+    """What is trained on, and every eighth preference, which is not: it tells when preferring goes too far."""
+    preferences = [sample for sample in samples if sample.beta]
+    held = preferences[_HELD_EVERY - 1 :: _HELD_EVERY]
+    return [sample for sample in samples if sample not in held], held

@@ -12,9 +12,9 @@ from environments.types import COMPLETE, End, Episode, Goal, Instance, Step
 from models.calibration import AS_IT_IS, Calibration, fitted
 from models.inference import TorchEngine
 from models.network import Network
-from models.packing import Sample
+from models.packing import Sample, imitation, preference
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, write_rows, write_trajectories
-from tasks.train import agent_samples, calibrated, preference_samples, reward_samples
+from tasks.train import _parted, agent_samples, calibrated, preference_samples, reward_samples
 
 ABOUT = {"trajectory": "t", "goal": "go", "seed": 1, "round": 1, "agent": "", "reward": ""}
 
@@ -110,3 +110,14 @@ def test_a_network_is_calibrated_on_rows(network: Network, dataset: Path) -> Non
     assert (found.step.slope, found.step.offset) == pytest.approx((expected.slope, expected.offset), abs=1e-3)
     assert found.outcome == AS_IT_IS  # one row alone
     assert calibrated(network, dataset / "missing") == Calibration()
+
+
+def test_every_eighth_preference_is_held_back(network: Network) -> None:
+    contexts = journey(20)
+    preferred = [preference(network, context, "click b0", ["wait"], 0.1) for context in contexts]
+    imitated = [imitation(network, context, "wait") for context in contexts]
+    kept, held = _parted([*imitated, *preferred])
+    assert held == [preferred[7], preferred[15]]
+    assert len(kept) == 38
+    assert not any(sample in kept for sample in held)
+    assert _parted([*imitated, *preferred[:7]]) == ([*imitated, *preferred[:7]], [])

@@ -69,6 +69,36 @@ def test_a_loss_that_is_not_finite_ends_the_training(tmp_path: Path) -> None:
         descent.run(lambda update: weight + (math.inf if update == 2 else 0.0), tmp_path, silent)
 
 
+def descended(folder: Path, updates: int, best_at: float, end: int = 0) -> tuple[list[float], float]:
+    """From 0 up by 1/2 an update, where a held-out loss is least at ``best_at``; killed after ``end`` updates."""
+
+    def report(done: int, value: float) -> None:
+        if done == end:
+            raise Killed
+
+    weight = torch.zeros((), requires_grad=True)
+    descent = Descent(
+        {"a": weight}, [torch.optim.SGD([weight], lr=1.0)], updates, 1, 1.0, 3, lambda: abs(weight.item() - best_at)
+    )
+    return descent.run(lambda update: -weight / 2, folder, report), weight.item()
+
+
+@pytest.mark.parametrize(("best_at", "ends"), [(0.0, 3), (1.4, 3), (2.4, 6), (2.9, 6), (4.5, 9), (9.9, 20)])
+def test_a_descent_ends_where_a_held_out_loss_was_least(tmp_path: Path, best_at: float, ends: int) -> None:
+    """It is asked after 3, 6, ... updates, and at the end; the weight is then 1.5, 3, ..., and 10."""
+    losses, weight = descended(tmp_path, 20, best_at)
+    assert weight == ends / 2
+    assert len(losses) == ends
+
+
+@pytest.mark.parametrize("end", [2, 6, 8])
+def test_a_killed_descent_ends_as_early(tmp_path: Path, end: int) -> None:
+    whole = descended(tmp_path / "a", 20, 2.9)
+    with pytest.raises(Killed):
+        descended(tmp_path / "b", 20, 2.9, end)
+    assert descended(tmp_path / "b", 20, 2.9) == whole
+
+
 @pytest.mark.parametrize("stop", [3, 7])
 def test_a_killed_descent_of_two_optimizers_ends_with_the_same_bytes(tmp_path: Path, stop: int) -> None:
     def descend(folder: Path, end: int) -> tuple[list[float], list[bytes]]:
