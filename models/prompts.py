@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from environments.types import Action, Observation, Step
+from environments.types import Action, Element, Observation, Step
+
+_FIELDS = ("textbox", "password", "textarea")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ def message(
 ) -> tuple[list[dict[str, Any]], list[bytes]]:
     """The chat message of a context and its images (PNG) in order, with at most ``screenshots`` past ones.
 
-    ``captions`` say what the screen's elements look like, one for each or none at all.
+    ``captions`` say what the screen's elements look like, one for each or none at all. Of several fields to write in,
+    each has its number, for nothing else may tell them apart.
     """
     cut = left_out(len(context.history), screenshots)
     earlier, shown = context.history[:cut], context.history[cut:]
@@ -60,8 +63,8 @@ def message(
     for _, action in shown:
         content += [{"type": "image"}, _text(f"Did: {action}\n")]
     elements = context.observation.elements
-    described = zip(captions or [""] * len(elements), elements, strict=True)
-    lines = "".join(f"{caption} {element.line}".lstrip() + "\n" for caption, element in described)
+    described = zip(captions or [""] * len(elements), _numbers(elements), elements, strict=True)
+    lines = "".join(" ".join(filter(None, (*told, element.line))) + "\n" for *told, element in described)
     content += [{"type": "image"}, _text(f"Elements:\n{lines}")]
     images = [screenshot for screenshot, _ in shown] + [context.observation.screenshot]
     return [{"role": "user", "content": content}], images
@@ -71,6 +74,22 @@ def opening(context: Context, screenshots: int) -> tuple[str, bytes]:
     """What the prompts of a block of steps begin with: the words before the first screenshot (PNG), and that one."""
     (said,), images = message(context, screenshots)
     return str(said["content"][0]["text"]), images[0]
+
+
+def _numbers(elements: Sequence[Element]) -> list[str]:
+    """``1st``, ``2nd``, ... of the fields among elements, if they are several, and nothing of the others."""
+    several = sum(element.kind in _FIELDS for element in elements) > 1
+    count, numbers = 0, []
+    for element in elements:
+        field = several and element.kind in _FIELDS
+        count += field
+        numbers.append(_ordinal(count) if field else "")
+    return numbers
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def variations(world: World, solved: Trajectory) -> list[Trajectory]:
     Of the ways to do each, in an order that the id draws, the first of which the world says what it should.
     """
     found = []
-    for origin, ways in zip(VARIED, (_shorter, _exchanged, _with_a_slip), strict=True):
+    for origin, ways in zip(VARIED, (_spoiled, _exchanged, _with_a_slip), strict=True):
         for actions in ways(solved.episode, random.Random(f"{solved.id}/{origin}")):
             episode = _replayed(world, solved.episode, actions)
             if episode and world.verdict() is (origin is not Origin.SPOILED):
@@ -42,11 +42,30 @@ def _moves(episode: Episode) -> list[list[Action]]:
     return moves
 
 
-def _shorter(episode: Episode, chooser: random.Random) -> Iterator[Sequence[Action]]:
-    """Without one of the moves before the last, which ends the work."""
-    moves = _moves(episode)
-    for place in _shuffled(len(moves) - 1, chooser):
+def _spoiled(episode: Episode, chooser: random.Random) -> Iterator[Sequence[Action]]:
+    """With one thing left out, taken back or typed otherwise before the last move, which ends the work."""
+    ways = [*_shorter(_moves(episode)), *_taken_back(episode), *_mistyped(episode)]
+    yield from chooser.sample(ways, len(ways))
+
+
+def _shorter(moves: Sequence[Sequence[Action]]) -> Iterator[Sequence[Action]]:
+    for place in range(len(moves) - 1):
         yield [*chain(*moves[:place], *moves[place + 1 :])]
+
+
+def _taken_back(episode: Episode) -> Iterator[Sequence[Action]]:
+    *before, last = (step.action for step in episode.acts)
+    for action in before:
+        if action.target and action.target[0] == "checkbox":
+            yield [*before, action, last]
+
+
+def _mistyped(episode: Episode) -> Iterator[Sequence[Action]]:
+    actions = [step.action for step in episode.acts]
+    for place, action in enumerate(actions):
+        for text in sorted({action.text.lower(), action.text[:-1]} - {action.text, ""}):
+            if action.kind is Kind.TYPE:
+                yield [*actions[:place], replace(action, text=text), *actions[place + 1 :]]
 
 
 def _exchanged(episode: Episode, chooser: random.Random) -> Iterator[Sequence[Action]]:

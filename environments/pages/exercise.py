@@ -35,7 +35,10 @@ _WRITE = (
     'write "{value}" at {field}', 'put "{value}" into {field}', '{field} shall be "{value}"',
     'fill {field} with "{value}"', 'the {field} is "{value}"',
 )  # fmt: skip
-_TWICE = ('write "{value}" at {field} and again at {other}', 'fill {field} and {other} with "{value}"')
+_TWICE = (
+    'write "{value}" at {field} and again at {other}', 'fill {field} and {other} with "{value}"',
+    'put "{value}" into both fields', 'write "{value}" in both places',
+)  # fmt: skip
 _TICK = ("tick {names}", "choose {names}", "mark {names}", "switch on {names}")
 _PICK = ("pick {names}", "choose {names}", "take {names}")
 _DROP = ("choose {names} from the menu", "set the menu to {names}", "open the menu and take {names}")
@@ -43,6 +46,7 @@ _FOLLOW = ("follow {name}", 'go where "{name}" leads', "take the link {name}", '
 _TURN = ("turn to {name}", 'bring up "{name}"', "go to the tab {name}", 'show the page "{name}"')
 _PRESS = ("press {name}", 'hit "{name}"', 'push the button "{name}"', "press the one that says {name}")
 _REACH = ("go to {field}", "put the cursor into {field}", "press into {field}", "get ready to write at {field}")
+_CALLED = ("field", "field", "input", "text field", "box")
 _NTH = (("1st", "first", "uppermost"), ("2nd", "second"), ("3rd", "third"), ("4th", "fourth"))
 _TOUCH = ("press the {name}", "tap the {name}", "click the {name}", "go for the {name}", "choose the {name}")
 _COUNT = ("say how many {name}s there are", "count the {name}s", "tell the number of {name}s")
@@ -157,12 +161,25 @@ def _turn(job: _Job) -> None:
 
 def _reach(job: _Job) -> None:
     """One of several text fields is pressed, told by its label or its number, and nothing typed."""
+    blocks, mark, told = _one_field(job)
+    job.add(blocks, _REACH, [Move(mark=mark)], field=told)
+
+
+def _write_there(job: _Job) -> None:
+    """One of several text fields, told so, is written in."""
+    blocks, mark, told = _one_field(job)
+    value = job.draft.words.value()
+    job.add(blocks, _WRITE, [Move(mark=mark), Move(text=value)], value=value, field=told)
+
+
+def _one_field(job: _Job) -> tuple[str, str, str]:
+    """One to four text fields, the mark of one of them, and its label or its number."""
     chooser, before = job.draft.chooser, len(job.draft.things)
     blocks = [text_field(job.draft, filled=0) for _ in range(chooser.randint(1, 4))]
     place = chooser.randrange(len(blocks))
     chosen = job.since(before)[place]
-    told = chooser.choice((chosen.group, f"the {chooser.choice(_NTH[place])} field"))
-    job.add("".join(blocks), _REACH, [Move(mark=chosen.mark)], field=told)
+    number = f"the {chooser.choice(_NTH[place])} {chooser.choice(_CALLED)}"
+    return "".join(blocks), chosen.mark, chooser.choice((chosen.group, number, number))
 
 
 def _touch(job: _Job) -> None:
@@ -217,6 +234,7 @@ def _row_of_buttons(draft: Draft, fewest: int, most: int) -> str:
 
 _JOBS = (
     (_write, _send), (_write, _send), (_write, _write, _send), (_write, _write, _send), (_write_twice, _send),
+    (_write_twice, _send), (_write_there, _send),
     (_tick, _send), (_tick, _send), (_tick, _send),
     (_pick, _send), (_drop, _send), (_write, _tick, _send), (_press,), (_press,), (_follow,), (_turn,), (_reach,),
     (_reach,), (_touch,), (_touch,), (_touch,), (_touch, _send), (_count,), (_name,),
@@ -249,6 +267,19 @@ def left_undone(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, M
     short = replace(exercise, moves=(*moves[:place], *moves[place + (1 if alone else 2) :]))
     ready = moves[place].mark or place == len(moves) - 2  # or its field must be pressed again first
     return short, moves[place] if ready else moves[place - 1]
+
+
+def taken_back(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, Move] | None:
+    """The exercise with one of its boxes pressed once more before the last move, and that press, which makes up for it.
+
+    So the box is not ticked after all. None where there is no box to tick.
+    """
+    boxes = {thing.mark for thing in exercise.page.things if thing.sort == "checkbox"}
+    ticks = [move for move in exercise.moves[:-1] if move.mark in boxes]
+    if not ticks:
+        return None
+    again = chooser.choice(ticks)
+    return replace(exercise, moves=(*exercise.moves[:-1], again, exercise.moves[-1])), again
 
 
 def _wrong_moves(exercise: Exercise, move: Move) -> list[Move]:

@@ -2,8 +2,8 @@
 
 A trial is a context with some actions and whether each is right, as the reward model is asked, and where one is right,
 it is the agent's answer. Four of eleven exercises are asked about where they end, in contrast: done rightly, with a
-move gone wrong, and with something left undone, alike but for what has to be looked at. So what is right depends on
-the goal, on what was done, and on the screen.
+move gone wrong, and with something left undone or taken back, alike but for what has to be looked at. So what is right
+depends on the goal, on what was done, and on the screen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from environments.pages.exercise import Exercise, act_out, left_undone, random_exercise, spoiled
+from environments.pages.exercise import Exercise, act_out, left_undone, random_exercise, spoiled, taken_back
 from environments.pages.studio import Studio
 from environments.types import COMPLETE, Action, Kind, Step
 from models.prompts import Context, context_at
@@ -78,8 +78,9 @@ def _badly_done(studio: Studio, exercise: Exercise, back: int, chooser: random.R
 
 
 def _not_all_done(studio: Studio, exercise: Exercise, back: int, chooser: random.Random) -> Iterator[Trial]:
-    """The end of the exercise with something left undone, which before its last move can be made up for."""
-    short = left_undone(exercise, chooser)
+    """The end of the exercise with something left undone or taken back. Before its last move it can be made up for."""
+    found = [one for one in (left_undone(exercise, chooser), taken_back(exercise, chooser)) if one]
+    short = chooser.choice(found) if found else None
     steps = act_out(studio, short[0]) if short else None
     if short and steps:
         made_up = act_out(studio, replace(exercise, moves=(*short[0].moves[:-1], short[1]))) if back > 1 else None

@@ -48,18 +48,47 @@ def replayed(world: World, trajectory: Trajectory) -> bool | None:
     return world.verdict()
 
 
-@pytest.mark.parametrize("goal", ["login-user", "enter-password", "click-checkboxes", "enter-text"])
-def test_a_demonstration_without_a_move_fails_in_the_world(world: World, goal: str) -> None:
-    whole = solved(world, goal, 2)
-    short = varied(world, whole)[Origin.SPOILED]
-    assert short.id == f"{whole.id}-spoiled"
-    assert replayed(world, short) is False
-    taken, known = actions(short), actions(whole)
-    assert len(known) - 2 <= len(taken) < len(known)
-    assert taken[-1] == known[-1]
+@pytest.mark.parametrize(
+    ("goal", "ways"),
+    [
+        ("login-user", {"left out", "mistyped"}),
+        ("enter-password", {"left out", "mistyped"}),
+        ("enter-text", {"left out", "mistyped"}),
+        ("click-checkboxes", {"left out", "taken back"}),
+    ],
+)
+def test_a_spoiled_demonstration_fails_in_the_world(world: World, goal: str, ways: set[str]) -> None:
+    seen = set()
+    for number in range(8):
+        whole = solved(world, goal, number)
+        short = varied(world, whole).get(Origin.SPOILED)
+        if short is None:
+            assert len(actions(whole)) == 1  # nothing but its last move
+            continue
+        assert short.id == f"{whole.id}-spoiled"
+        assert replayed(world, short) is False
+        assert short.episode.last != whole.episode.last
+        assert varied(world, whole)[Origin.SPOILED] == short  # the same again
+        assert actions(short)[-1] == actions(whole)[-1]
+        seen.add(spoiled_by(actions(short), actions(whole)))
+    assert seen == ways
+
+
+def spoiled_by(taken: list[str], known: list[str]) -> str:
+    """What was done otherwise."""
+    if len(taken) == len(known):
+        ((one, other),) = ((one, other) for one, other in zip(taken, known, strict=True) if one != other)
+        assert one.startswith('type "')
+        assert other.lower().startswith(one.lower()[:-2])
+        return "mistyped"
+    if len(taken) == len(known) + 1:
+        assert taken[:-2] == known[:-1]
+        assert taken[-2] in known[:-1]
+        assert taken[-2].startswith("click checkbox")
+        return "taken back"
+    assert len(known) - 2 <= len(taken)
     assert all(action in known for action in taken)
-    assert short.episode.last != whole.episode.last
-    assert varied(world, whole)[Origin.SPOILED] == short  # the same again
+    return "left out"
 
 
 @pytest.mark.parametrize("goal", ["login-user", "enter-password"])

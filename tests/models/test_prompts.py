@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from tiny import journey
 
+from environments.types import Element, Observation
 from models.prompts import Context, left_out, message
 
 
@@ -53,3 +54,18 @@ def test_a_step_begins_with_the_one_before_up_to_its_screenshot(screenshots: int
         if left_out(past, screenshots) == left_out(past + 1, screenshots):
             assert after.startswith(before[: before.rindex("<image>") + len("<image>")] + "Did: ")
             assert shown[: len(seen)] == seen
+
+
+def test_several_fields_have_numbers_and_a_single_one_has_none() -> None:
+    def line(*kinds: str) -> list[str]:
+        elements = tuple(Element(kind, "", (0, 0, 10, 10), ("focus",) * (kind == "password")) for kind in kinds)
+        return written(Context("Go on", (), Observation(b"", elements)), 0)[0].split("Elements:\n")[1].splitlines()
+
+    assert line("text", "textbox", "button") == ['text "" 5,5', 'textbox "" 5,5', 'button "" 5,5']
+    assert line("textbox", "checkbox", "password", "textarea") == [
+        '1st textbox "" 5,5', 'checkbox "" 5,5', '2nd focus password "" 5,5', '3rd textarea "" 5,5',
+    ]  # fmt: skip
+    numbers = [one.split()[0] for one in line(*["textbox"] * 113)]
+    assert [numbers[place - 1] for place in (4, 11, 12, 13, 21, 22, 23, 101, 111, 113)] == [
+        "4th", "11th", "12th", "13th", "21st", "22nd", "23rd", "101st", "111th", "113th",
+    ]  # fmt: skip

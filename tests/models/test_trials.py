@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from contextlib import closing
 
-from environments.pages.exercise import act_out, left_undone, random_exercise, spoiled
+from environments.pages.exercise import act_out, left_undone, random_exercise, spoiled, taken_back
 from environments.pages.studio import Studio
-from environments.types import COMPLETE, Kind
+from environments.types import COMPLETE, Kind, Observation
 from models.eyes.trials import trials_of
 
 LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "thunder", "pencil", "basket", "mirror")
@@ -95,6 +95,26 @@ def test_what_is_left_undone_is_one_thing_and_can_be_made_up_for() -> None:
         else:
             assert [missing] == left
             assert short.moves[-2] == exercise.moves[place - 1]  # its field is in use
+
+
+def test_what_is_taken_back_is_not_ticked_at_the_end() -> None:
+    seen = 0
+    with closing(Studio()) as studio:
+        for seed in range(60):
+            exercise = random_exercise(seed, LEXICON)
+            found = taken_back(exercise, random.Random(seed))
+            done, back = act_out(studio, exercise), act_out(studio, found[0]) if found else None
+            if found is None or done is None or back is None:
+                continue
+            seen += 1
+            label = next(thing.text for thing in exercise.page.things if thing.mark == found[1].mark)
+            assert label in ticked(done[-2].observation)
+            assert ticked(back[-2].observation) == ticked(done[-2].observation) - {label}
+    assert seen > 5
+
+
+def ticked(observation: Observation) -> set[str]:
+    return {one.text for one in observation.elements if one.kind == "checkbox" and "on" in one.states}
 
 
 def test_a_spoiled_exercise_has_one_other_move() -> None:
