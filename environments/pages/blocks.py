@@ -67,12 +67,11 @@ def heading(draft: Draft) -> str:
 
 
 def paragraph(draft: Draft) -> str:
-    """Running text, at times with links in it, few or many."""
-    most, longest, linked = draft.chooser.choice(((3, 9, 0.4), (3, 9, 0.4), (9, 3, 0.8)))
+    """Running text, at times with links in it."""
     parts = []
-    for _ in range(draft.chooser.randint(1, most)):
-        parts.append(escape(draft.words.sentence(longest // 3, longest)))
-        if draft.chance(linked):
+    for _ in range(draft.chooser.randint(1, 3)):
+        parts.append(escape(draft.words.sentence(2, 9)))
+        if draft.chance(0.4):
             parts.append(link(draft))
     return f"<p>{' '.join(parts)}</p>"
 

@@ -8,7 +8,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,6 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
-from environments.pages.exercise import act_out, random_exercise
 from environments.pages.page import random_page
 from environments.pages.studio import Shot, Studio
 from environments.types import Action
@@ -27,9 +26,8 @@ from models.screens import KINDS, LINE_PX, SIGNS, STATES, STRIDE_PX, Box, Spelle
 from models.training import Descent, Report
 
 PAGES = 500  # of a file
-_BUSY = 0.5  # share of them that are exercises, begun or done
-_BOARDS = 0.15  # share of the others
-_FOCUSED = 0.4  # share of those that have fields, on which one has the focus
+_BOARDS = 0.15  # share of them
+_FOCUSED = 0.4  # share, on which one field has the focus, where there are fields
 _WARM_UP, _FLOOR, _SAVE_EVERY = 50, 0.01, 100
 _TINT = 12.0  # at most, of each colour of a screen, of 255
 _MOVED_PX, _GROWN = 1.5, 0.08  # at most, of a line's box
@@ -97,13 +95,7 @@ def draw(folder: Path, first_seed: int, files: int, lexicon: Sequence[str], repo
 
 
 def _shot(studio: Studio, seed: int, lexicon: Sequence[str]) -> Shot:
-    chooser = random.Random(f"{seed}/screen")
-    if chooser.random() < _BUSY:
-        exercise = random_exercise(seed, lexicon)
-        done = chooser.randint(0, len(exercise.moves))
-        act_out(studio, replace(exercise, moves=exercise.moves[:done]))
-        return studio.shoot()
-    shot = studio.show(random_page(seed, lexicon, _BOARDS))
+    shot, chooser = studio.show(random_page(seed, lexicon, _BOARDS)), random.Random(f"{seed}/focus")
     fields = [one for one in shot.observation.elements if one.kind in ("textbox", "password")]
     if fields and chooser.random() < _FOCUSED:
         studio.browser.perform(Action.click(chooser.choice(fields)))

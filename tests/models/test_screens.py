@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
-from environments.pages.exercise import act_out, random_exercise
 from environments.pages.page import Page
 from environments.pages.studio import Shot, Studio
 from environments.types import Element, Observation
@@ -223,22 +222,6 @@ def test_a_prompt_lists_what_its_base_reads_off_a_screen_without_a_list(base: Pa
 def pixels(shot: Shot) -> torch.Tensor:
     screen = Image.open(io.BytesIO(shot.observation.screenshot)).convert("RGB")
     return torch.from_numpy(np.array(screen)).permute(2, 0, 1)
-
-
-def test_screens_are_pages_and_jobs_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spotting, "PAGES", 16)
-    drawn = spotting.draw(tmp_path, 0, 1, LEXICON, lambda _: None)
-    with closing(Studio()) as studio:
-        done = [act_out(studio, random_exercise(seed, LEXICON)) or [] for seed in range(16)]
-    shown = [
-        [np.array(Image.open(io.BytesIO(step.observation.screenshot)).convert("RGB")) for step in one] for one in done
-    ]
-    at = [
-        next((number for number, image in enumerate(images) if np.array_equal(image, drawn.image(screen))), None)
-        for screen, images in enumerate(shown)
-    ]
-    assert 4 <= sum(number is not None for number in at) <= 12  # the others are pages with nothing done on them
-    assert sum(bool(number) for number in at) >= 2  # something is done on these
 
 
 def test_both_learn_what_a_page_shows(page: Shot, tmp_path: Path) -> None:
