@@ -19,7 +19,7 @@ class Generator(StrEnum):
     EARLY = "early"  # - `complete` before that
     CROSS_GOAL = "cross_goal"  # - `complete` there, for another instruction
     EDITED = "edited"  # +/- an action, or `complete`, for an instruction with another name in it
-    SPOILED = "spoiled"  # - `complete`, and the action before it, where a move of a demonstration was left out
+    SPOILED = "spoiled"  # - `complete`, and the action before it, where a demonstration was played so that it failed
     EQUIVALENT = "equivalent"  # + the actions of a demonstration with two of its moves exchanged, and its end
     RECOVERED = "recovered"  # + those of a demonstration after a harmless slip, and its end
     PAST_END = "past_end"  # - any further action there

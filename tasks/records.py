@@ -34,7 +34,7 @@ class Origin(StrEnum):
     """How a trajectory came about."""
 
     DEMONSTRATION = "demonstration"  # a scripted oracle
-    SPOILED = "spoiled"  # a demonstration with a move left out, which the world says failed
+    SPOILED = "spoiled"  # a demonstration with one thing done otherwise, which the world says failed
     REORDERED = "reordered"  # with two moves exchanged, which it says is right
     SLIPPED = "slipped"  # after a click that did no harm, which it says is right
     SEARCH = "search"  # reward-guided search
