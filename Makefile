@@ -6,6 +6,7 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
 READY := $(VENV)/.ready
 APP := .ratchet/example-app
 VLLM := .ratchet/vllm
@@ -26,7 +27,7 @@ $(READY): requirements.lock pyproject.toml
 	@echo "setup: installing the locked packages into $(VENV)"
 	@$(BIN)/pip install -qq --disable-pip-version-check 'uv>=0.9'
 	@UV_FIND_LINKS="$${UV_FIND_LINKS:-$$($(BIN)/pip config get global.find-links 2>/dev/null)}" \
-		$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.lock
+		$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -r requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $(READY)
 
@@ -42,7 +43,7 @@ vllm: $(VLLM)/.ready ## vLLM in an environment of its own, for engine.kind: vllm
 $(VLLM)/.ready: infra/vllm/$(VLLM_KIND).lock | $(READY)
 	@test -d $(VLLM) || $(PYTHON) -m venv $(VLLM)
 	@echo "vllm: installing the locked packages for $(VLLM_KIND) into $(VLLM)"
-	@$(BIN)/uv pip install --quiet --python $(VLLM)/bin/python --no-deps -r infra/vllm/$(VLLM_KIND).lock
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(VLLM)/bin/python --no-deps -r infra/vllm/$(VLLM_KIND).lock
 	@touch $@
 
 base: setup ## The eyes of the embedded base, made again from nothing into data/base (docs/decisions/0013-eyes.md)
@@ -52,10 +53,10 @@ round: setup ## One round: seeds the models first where there are none
 	@$(BIN)/ratchet round
 
 test: setup ## The default tests
-	@$(BIN)/pytest
+	@$(BIN)/pytest $(IN_TWO)
 
 test-slow: setup ## Whole rounds: kill and resume, reproduce from a clone
-	@$(BIN)/pytest -m slow
+	@$(BIN)/pytest $(IN_TWO) -m slow
 
 test-apps: setup example-app ## The example web application, judged by its own database
 	@$(BIN)/pytest -m apps
@@ -97,7 +98,7 @@ peers: browsergym $(TRL)/.ready ## What `python -m benchmarks.worlds` and `bench
 $(TRL)/.ready: requirements.lock | $(READY)
 	@$(BIN)/uv venv --quiet --clear --python $(PYTHON) $(TRL)
 	@echo "peers: installing TRL into $(TRL)"
-	@$(BIN)/uv pip install --quiet --python $(TRL)/bin/python -r requirements.lock trl==1.16.0
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(TRL)/bin/python -r requirements.lock trl==1.16.0
 	@touch $@
 
 LOCK_VLLM := --quiet --upgrade --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --no-annotate

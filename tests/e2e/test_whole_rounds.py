@@ -13,12 +13,13 @@ from checkout import CHECKOUT, Checkout, small_clone
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 SMALL = {
-    "demonstrate": {"per_goal": 2},
+    "demonstrate": {"per_goal": 2, "calibration": 1},
     "warm_agent": {"updates": 12, "batch_rows": 4, "learning_rate": 1e-3},
     "warm_reward": {"updates": 6, "batch_rows": 4},
     "propose": {"per_goal": 2},
     "explore": {"candidates": 4},
     "filter": {"accept": 0.0},
+    "attack": {"steps": 4},
     "train_reward": {"updates": 3, "batch_rows": 2},
     "train_agent": {"updates": 10, "batch_rows": 2},
     "evaluate": {"per_goal": 2, "pairs_per_goal": 1, "looks": 1},

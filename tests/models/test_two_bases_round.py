@@ -20,12 +20,13 @@ from tasks.files import digest
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 SMALL = {
     "tune": {"method": "full", "skip_layers": 1},
-    "demonstrate": {"per_goal": 16},
+    "demonstrate": {"per_goal": 16, "calibration": 1},
     "warm_agent": {"updates": 200, "batch_rows": 4, "learning_rate": 0.003},  # so that it has something to propose
     "warm_reward": {"updates": 4},
     "propose": {"per_goal": 3},
     "explore": {"candidates": 4},
     "filter": {"accept": 0.0},
+    "attack": {"steps": 4},
     "train_reward": {"updates": 2},
     "train_agent": {"updates": 2},
     "evaluate": {"per_goal": 1},
