@@ -17,6 +17,7 @@ from typing import Any
 from environments.types import Action, Element, Observation, Step
 
 _FIELDS = ("textbox", "password", "textarea")
+_BOXES = ("checkbox", "radio", "switch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ def message(
     """The chat message of a context and its images (PNG) in order, with at most ``screenshots`` past ones.
 
     ``captions`` say what the screen's elements look like, one for each or none at all. Of several fields to write in,
-    each has its number, for nothing else may tell them apart.
+    each has its number, for nothing else may tell them apart. What is empty or off is said to be: a model of the
+    default's size does not miss what is not there (docs/decisions/0028-what-is-empty-is-said.md).
     """
     cut = left_out(len(context.history), screenshots)
     earlier, shown = context.history[:cut], context.history[cut:]
@@ -63,7 +65,7 @@ def message(
     for _, action in shown:
         content += [{"type": "image"}, _text(f"Did: {action}\n")]
     elements = context.observation.elements
-    described = zip(captions or [""] * len(elements), _numbers(elements), elements, strict=True)
+    described = zip(captions or [""] * len(elements), _numbers(elements), map(_lack, elements), elements, strict=True)
     lines = "".join(" ".join(filter(None, (*told, element.line))) + "\n" for *told, element in described)
     content += [{"type": "image"}, _text(f"Elements:\n{lines}")]
     images = [screenshot for screenshot, _ in shown] + [context.observation.screenshot]
@@ -85,6 +87,13 @@ def _numbers(elements: Sequence[Element]) -> list[str]:
         count += field
         numbers.append(_ordinal(count) if field else "")
     return numbers
+
+
+def _lack(element: Element) -> str:
+    """``empty`` of a field without a text, ``off`` of a box that is not ticked, and nothing of the others."""
+    if element.kind in _FIELDS and not element.text:
+        return "empty"
+    return "off" if element.kind in _BOXES and "on" not in element.states else ""
 
 
 def _ordinal(number: int) -> str:

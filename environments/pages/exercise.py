@@ -92,11 +92,11 @@ class _Job:
         return self.draft.things[before:]
 
 
-def random_exercise(seed: int, lexicon: Sequence[str]) -> Exercise:
-    """The exercise of a seed: the same for the same seed and words."""
+def random_exercise(seed: int, lexicon: Sequence[str], forms: bool = False) -> Exercise:
+    """The exercise of a seed: the same for the same seed and words. Of ``forms`` something can be left undone."""
     chooser = random.Random(seed)
     job = _Job(Draft(chooser, Words(lexicon, chooser)))
-    for part in chooser.choice(_JOBS):
+    for part in chooser.choice(_FORMS if forms else _JOBS):
         part(job)
     for other in (heading, paragraph):
         if job.draft.chance(0.2):
@@ -238,6 +238,12 @@ _JOBS = (
     (_tick, _send), (_tick, _send), (_tick, _send),
     (_pick, _send), (_drop, _send), (_write, _tick, _send), (_press,), (_press,), (_follow,), (_turn,), (_reach,),
     (_reach,), (_touch,), (_touch,), (_touch,), (_touch, _send), (_count,), (_name,),
+)  # fmt: skip
+_FORMS = (
+    (_write, _send), (_write, _write, _send), (_write, _write, _send), (_write, _write, _write, _send),
+    (_write_twice, _send), (_write_twice, _send), (_write_twice, _send), (_write_there, _send),
+    (_write_twice, _tick, _send), (_tick, _send), (_tick, _send), (_tick, _send), (_tick, _send),
+    (_write, _tick, _send), (_pick, _send), (_drop, _send), (_touch, _send),
 )  # fmt: skip
 
 

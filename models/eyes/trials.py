@@ -19,6 +19,7 @@ from models.prompts import Context, context_at
 
 _WRONG = 4  # wrong actions of a trial at most, beside what would end it too soon
 _RIGHT = 2.5  # its weight, but for ends: rarer than what is wrong, it weighs the same over all
+_FORMS = 0.75  # share of the ends that are those of forms
 _ELSEWHERE = 7_000_000_000  # pages that only lend their instruction
 
 
@@ -38,8 +39,8 @@ def trials_of(studio: Studio, seed: int, lexicon: Sequence[str]) -> list[Trial]:
         WorldError: the browser broke.
     """
     chooser = random.Random(f"{seed}/trial")  # not that of the exercise, or each way would have jobs of its own
-    exercise = random_exercise(seed, lexicon)
     (way,) = chooser.choices((_on_the_way, _ends, _gone_wrong, _meant_otherwise), (5, 4, 1, 1))
+    exercise = random_exercise(seed, lexicon, forms=way is _ends and chooser.random() < _FORMS)
     if way is _meant_otherwise:
         exercise = replace(exercise, instruction=random_exercise(_ELSEWHERE + seed, lexicon).instruction)
     return way(studio, exercise, chooser)

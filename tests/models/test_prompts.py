@@ -61,11 +61,28 @@ def test_several_fields_have_numbers_and_a_single_one_has_none() -> None:
         elements = tuple(Element(kind, "", (0, 0, 10, 10), ("focus",) * (kind == "password")) for kind in kinds)
         return written(Context("Go on", (), Observation(b"", elements)), 0)[0].split("Elements:\n")[1].splitlines()
 
-    assert line("text", "textbox", "button") == ['text "" 5,5', 'textbox "" 5,5', 'button "" 5,5']
+    assert line("text", "textbox", "button") == ['text "" 5,5', 'empty textbox "" 5,5', 'button "" 5,5']
     assert line("textbox", "checkbox", "password", "textarea") == [
-        '1st textbox "" 5,5', 'checkbox "" 5,5', '2nd focus password "" 5,5', '3rd textarea "" 5,5',
+        '1st empty textbox "" 5,5', 'off checkbox "" 5,5', '2nd empty focus password "" 5,5',
+        '3rd empty textarea "" 5,5',
     ]  # fmt: skip
     numbers = [one.split()[0] for one in line(*["textbox"] * 113)]
     assert [numbers[place - 1] for place in (4, 11, 12, 13, 21, 22, 23, 101, 111, 113)] == [
         "4th", "11th", "12th", "13th", "21st", "22nd", "23rd", "101st", "111th", "113th",
+    ]  # fmt: skip
+
+
+def test_what_is_empty_or_off_is_said() -> None:
+    elements = (
+        Element("textbox", "a", (0, 0, 10, 10)),
+        Element("textbox", "", (0, 0, 10, 10)),
+        Element("checkbox", "b", (0, 0, 10, 10), ("on",)),
+        Element("radio", "c", (0, 0, 10, 10)),
+        Element("switch", "d", (0, 0, 10, 10), ("focus",)),
+        Element("option", "", (0, 0, 10, 10)),
+    )
+    lines = written(Context("Go on", (), Observation(b"", elements)), 0)[0].split("Elements:\n")[1].splitlines()
+    assert lines == [
+        '1st textbox "a" 5,5', '2nd empty textbox "" 5,5', 'on checkbox "b" 5,5', 'off radio "c" 5,5',
+        'off focus switch "d" 5,5', 'option "" 5,5',
     ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from contextlib import closing
 
-from environments.pages.exercise import act_out, left_undone, random_exercise, spoiled, taken_back
+from environments.pages.exercise import Exercise, act_out, left_undone, random_exercise, spoiled, taken_back
 from environments.pages.studio import Studio
 from environments.types import COMPLETE, Kind, Observation
 from models.eyes.trials import trials_of
@@ -31,7 +31,7 @@ def test_right_is_what_the_exercise_does_and_the_rest_is_wrong() -> None:
                 if not right or found is not trials[0]:
                     continue  # what is made up for is tested below
                 planned += 1
-                steps = act_out(studio, random_exercise(seed, LEXICON))
+                steps = act_out(studio, exercise_of(seed, found.context.instruction))
                 assert steps is not None
                 at = len(found.context.history)
                 assert found.context.observation.elements == steps[at].observation.elements
@@ -45,6 +45,18 @@ def test_right_is_what_the_exercise_does_and_the_rest_is_wrong() -> None:
     assert min(endings.values()) >= 3
 
 
+def exercise_of(seed: int, instruction: str) -> Exercise:
+    """The one that a trial asks about: any exercise, or that of a form."""
+    drawn = [random_exercise(seed, LEXICON, forms) for forms in (False, True)]
+    return next(one for one in drawn if one.instruction == instruction)
+
+
+def test_forms_have_something_to_leave_undone() -> None:
+    forms = [random_exercise(seed, LEXICON, forms=True) for seed in range(60)]
+    assert all(left_undone(form, random.Random(0)) for form in forms)
+    assert sum(len([move for move in form.moves if move.text]) > 1 for form in forms) > 20
+
+
 def test_ends_come_in_contrast() -> None:
     """One instruction, asked about at its end: right where all of its moves were made, else wrong."""
     contrasts, made_up = 0, 0
@@ -55,7 +67,7 @@ def test_ends_come_in_contrast() -> None:
                 continue
             contrasts += 1
             done, *others = found
-            steps = act_out(studio, random_exercise(seed, LEXICON))
+            steps = act_out(studio, exercise_of(seed, done.context.instruction))
             assert steps is not None
             assert [label for _, label, _ in done.labelled] == [True]
             assert len(done.context.history) >= len(steps) - 2
