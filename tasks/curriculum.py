@@ -1,7 +1,8 @@
 """What past rounds showed of each goal, and from it how many instances each gets.
 
 ``curriculum.json`` is part of the state:
-``{"round": 3, "goals": {"click-button": {"tried": 5, "solved": 4, "progress": 0.25}}}``.
+``{"round": 3, "goals": {"click-button": {"tried": 5, "solved": 4, "progress": 0.25}}}``, and where exploration is
+rebalanced from round to round, ``"setting": {"temperature": 2.5, "accept": 0.8}``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from environments.types import Goal
+from tasks.balance import Setting
 from tasks.errors import ParamsError, RecordError
 from tasks.files import read_json, write_json
 
@@ -46,10 +48,14 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Curriculum:
-    """``round`` is the number of the round that this state starts; ``goals`` the evidence by goal id."""
+    """``round`` is the number of the round that this state starts; ``goals`` the evidence by goal id.
+
+    ``setting`` is how it is to explore, where the parameters leave that to what was found (:mod:`tasks.balance`).
+    """
 
     round: int
     goals: Mapping[str, Tally]
+    setting: Setting | None = None
 
     @classmethod
     def first(cls, goals: Iterable[str]) -> Self:
@@ -61,7 +67,8 @@ class Curriculum:
         """Read ``curriculum.json``. Raises RecordError when it is missing or not a curriculum."""
         try:
             record = read_json(path)
-            return cls(record["round"], {goal: Tally(**tally) for goal, tally in record["goals"].items()})
+            goals = {goal: Tally(**tally) for goal, tally in record["goals"].items()}
+            return cls(record["round"], goals, Setting(**record["setting"]) if "setting" in record else None)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise RecordError(
                 f"{path}: not a curriculum ({error}); fetch it with `ratchet pull` or run `dvc repro found`"
@@ -69,9 +76,11 @@ class Curriculum:
 
     def write(self, path: Path) -> None:
         """Write ``curriculum.json``."""
-        write_json(path, {"round": self.round, "goals": {goal: asdict(tally) for goal, tally in self.goals.items()}})
+        goals = {goal: asdict(tally) for goal, tally in self.goals.items()}
+        setting = {"setting": asdict(self.setting)} if self.setting else {}
+        write_json(path, {"round": self.round, "goals": goals, **setting})
 
-    def next(self, results: Iterable[tuple[str, bool]]) -> Curriculum:
+    def next(self, results: Iterable[tuple[str, bool]], setting: Setting | None = None) -> Curriculum:
         """The curriculum after a round.
 
         ``results`` has one (goal id, solved) for each instance tried. What was known before counts half,
@@ -84,7 +93,7 @@ class Curriculum:
             solved[goal] += success
         known = dict.fromkeys([*self.goals, *tried])
         goals = {goal: self.goals.get(goal, Tally()).then(tried[goal], solved[goal]) for goal in known}
-        return Curriculum(self.round + 1, goals)
+        return Curriculum(self.round + 1, goals, setting)
 
     def apportion(self, goals: Mapping[str, Goal], total: int, opening: int) -> dict[str, int]:
         """How many of ``total`` instances each goal gets: one each, the rest to open tiers by :meth:`weight`.

@@ -11,11 +11,13 @@ p-value is somewhat too small where judgements of the same trajectory agree.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from environments.types import Instance
 from tasks.acceptance import rejection
+from tasks.balance import Setting, rebalanced
 from tasks.curriculum import Curriculum
 from tasks.errors import RecordError
 from tasks.files import ROUND, STATE, copy, read_json, write_json, write_whole
@@ -23,6 +25,8 @@ from tasks.metrics import Judgement, Verdict, correct, pairs_by_look, success
 from tasks.monitors import in_doubt, raised, watch
 from tasks.objections import objections
 from tasks.params import Params
+from tasks.plan import Plan
+from tasks.propose import setting_of
 from tasks.records import Trajectory, read_trajectories
 from tasks.statistics import sequential_test
 
@@ -39,20 +43,32 @@ def run(params: Params) -> None:
     )
     history = _history()
     found_out = read_json(evaluation / "explored.json")
-    explored = read_trajectories(ROUND / "scored")
-    monitors = watch(explored, found_out["verdicts"], judgements, params.filter.accept, history)
+    plan = Plan.read()
+    accept = plan.applied(params).filter.accept
+    monitors = watch(read_trajectories(ROUND / "scored"), found_out["verdicts"], judgements, accept, history)
     monitors["agent"] = {"kl": found_out["kl"]}
     alarms = raised(monitors, params.decide.limits)
     alarms["reward"] += objections(judgements, attacks, params.decide.alpha)
     decision = decide(episodes, judgements, params.decide.alpha, params.evaluate.looks, alarms)
     _roll_back(decision, in_doubt(monitors, params.decide.limits))
     found = Curriculum.read(STATE / "curriculum.json")
-    curriculum = found.next(solved(read_trajectories(ROUND / "scored"), params.filter.accept))
+    setting = _rebalance(plan, setting_of(found, params), params.explore.balance, monitors)
+    curriculum = found.next(solved(read_trajectories(ROUND / "scored"), accept), setting)
     used = monitors["challenger" if decision["reward"]["promoted"] else "champion"]["accepted_wrong"]
     history += [] if used is None else [used]
     write_whole(ROUND / "state", lambda aside: _write_state(aside, decision, found.round, curriculum, history))
     write_json(ROUND / "decision.json", decision)
     write_json(ROUND / "monitors.json", monitors)
+
+
+def _rebalance(plan: Plan, now: Setting, wanted: int | None, monitors: dict[str, Any]) -> Setting | None:
+    """How the next round is to explore, where that is left to what this one found; the monitors say it too."""
+    if wanted is None or plan.accept is None:
+        return None
+    temperatures = {f"{one.goal}/{one.seed}": one.temperature or now.temperature for one in plan.instances}
+    setting, score = rebalanced(read_trajectories(ROUND / "scored"), temperatures, now, wanted)
+    monitors["next"] = {**asdict(setting), "balance": score}
+    return setting
 
 
 def decide(

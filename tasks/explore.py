@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from environments.registry import load_goals, open_world
-from environments.types import End, Episode, Instance, Observation, WorldError
+from environments.types import End, Episode, Goal, Instance, Observation, WorldError
 from models.engine import Source
 from models.roles import Agent, load_reward_model
 from tasks.errors import ParamsError
-from tasks.files import ROUND, STATE, digest, read_json
+from tasks.files import ROUND, STATE, digest
 from tasks.params import Params
+from tasks.plan import Plan, Proposal
 from tasks.progress import log
 from tasks.records import Origin, Trajectory
 from tasks.search import Proposer, Scorer, Search, find, roll_on
@@ -23,30 +25,44 @@ from tasks.workers import TRAJECTORIES, Crew, spread
 
 def run(params: Params) -> None:
     """Search every instance of ``instances.json``. Writes ``data/round/explored``."""
-    plan = read_json(ROUND / "instances.json")
+    plan = Plan.read()
     goals = load_goals(Path(params.goals))
-    if unknown := {item["goal"] for item in plan["instances"]} - goals.keys():
+    if unknown := {one.goal for one in plan.instances} - goals.keys():
         raise ParamsError(
             f"goal {min(unknown)!r}: not in {params.goals}; put it back, or run `dvc repro -s -f propose`"
         )
-    instances = [Instance(goals[item["goal"]], item["seed"], item.get("instruction", "")) for item in plan["instances"]]
-    units = [(instance.name.replace("/", "-"), instance) for instance in instances]
+    instances = [(_instance(goals, one), one.temperature) for one in plan.instances]
+    units = [(unit[0].name.replace("/", "-"), unit) for unit in instances]
     with engines("explore", params, [STATE / "agent", STATE / "reward"]) as source:
-        crew = Crew(make_worker, (params, plan["round"], source), params.numerics.threads)
-        found = spread("explore", crew, units, scratch("explore"), TRAJECTORIES, lambda item: item.goal.max_steps)
+        crew = Crew(make_worker, (plan.applied(params), plan.round, source), params.numerics.threads)
+        found = spread("explore", crew, units, scratch("explore"), TRAJECTORIES, lambda unit: unit[0].goal.max_steps)
 
     TRAJECTORIES.write(ROUND / "explored", found)
 
 
-def make_worker(params: Params, number: int, source: Source) -> Callable[[Instance], list[Trajectory]]:
-    """What explores one instance, with the champions."""
+def make_worker(
+    params: Params, number: int, source: Source
+) -> Callable[[tuple[Instance, float | None]], list[Trajectory]]:
+    """What explores one instance with the champions, at a temperature, None for that of the parameters."""
     agent, reward = source.engine(STATE / "agent"), load_reward_model(source, STATE / "reward")
     models = digest(STATE / "agent"), digest(STATE / "reward")
 
-    def work(instance: Instance) -> list[Trajectory]:
-        return explore(instance, Agent(agent.fresh()), reward.fresh(), params, number, models)
+    def work(unit: tuple[Instance, float | None]) -> list[Trajectory]:
+        instance, temperature = unit
+        return explore(instance, Agent(agent.fresh()), reward.fresh(), _at(temperature, params), number, models)
 
     return work
+
+
+def _instance(goals: Mapping[str, Goal], one: Proposal) -> Instance:
+    goal = goals[one.goal]
+    return Instance(replace(goal, max_steps=one.max_steps or goal.max_steps), one.seed, one.instruction)
+
+
+def _at(temperature: float | None, params: Params) -> Params:
+    if temperature is None:
+        return params
+    return params.model_copy(update={"explore": params.explore.model_copy(update={"temperature": temperature})})
 
 
 def explore(

@@ -12,6 +12,7 @@ from tasks.acceptance import Rejection, judge
 from tasks.errors import GateError
 from tasks.files import ROUND, write_json, write_whole
 from tasks.params import Params
+from tasks.plan import Plan
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, read_trajectories, write_rows, write_trajectories
 from tasks.reward_data import reward_rows
 from tasks.reward_data.draft import Situation, situation
@@ -34,7 +35,7 @@ def run(params: Params) -> None:
         RecordError: when the scored trajectories cannot be read.
         GateError: when there is no row at all. Without agent rows alone, the stage validate stops the round.
     """
-    chosen = params.filter
+    chosen = Plan.read().applied(params).filter
     trajectories = list(read_trajectories(ROUND / "scored"))
     verdicts = judge(trajectories, chosen.accept, chosen.max_per_goal)
     accepted = [trajectory for trajectory in trajectories if verdicts[trajectory.id] is None]

@@ -142,8 +142,8 @@ class Propose(Section):
     """``per_goal``: goal instances of a round, as a mean over the goals; null as ``hardest_tier`` is all tiers.
 
     ``opening``: tiers whose goals get more than one instance from the first round on (:mod:`tasks.curriculum`).
-    ``new``: the share of them that ask for something else where a path was solved; ``proposer`` is ``recombine``, or
-    the name of a language model at ``OPENAI_BASE_URL`` (:mod:`tasks.proposers`).
+    ``new``: the share of them that ask for something else where a path was solved; ``proposer`` is ``recombine``,
+    ``compose``, or the name of a language model at ``OPENAI_BASE_URL`` (:mod:`tasks.proposers`).
     """
 
     per_goal: int = Field(ge=1)
@@ -159,6 +159,8 @@ class Explore(Section):
     ``best_of_n`` samples ``paths`` whole paths instead. ``prior`` is what a beam makes of a candidate's share of the
     samples, beside its reward. The budgets are of one goal instance; actions of replays
     are not counted, and what ``budget_seconds`` cuts short depends on the machine.
+    ``balance`` is the number of right paths wanted of an instance: from the second round on temperature and the
+    thresholds ``accept`` are those that came nearest to it (:mod:`tasks.balance`); null leaves them as they are.
     """
 
     method: Literal["beam", "best_of_n"]
@@ -166,6 +168,7 @@ class Explore(Section):
     paths: int = Field(ge=1, le=64)
     prior: float = Field(ge=0, le=100)
     temperature: float = Field(gt=0, le=5)
+    balance: int | None = Field(ge=1)
     rollouts: int = Field(ge=0, le=64)
     continue_paths: int = Field(ge=0, le=64)
     budget_steps: int | None = Field(ge=1)

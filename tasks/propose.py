@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 from environments.registry import load_goals
 from environments.types import Goal
+from tasks.balance import Setting
 from tasks.curriculum import Curriculum, easy_enough
 from tasks.errors import ParamsError
-from tasks.files import ROUND, STATE, write_json
+from tasks.files import STATE
 from tasks.params import Params
-from tasks.proposers import Asked, NewGoal, Recombined, new_goals
+from tasks.plan import Plan, Proposal
+from tasks.proposers import Asked, Composed, Proposer, Recombined, new_goals
 from tasks.records import AgentRow, Trajectory, read_rows, read_trajectories
 
 SEEDS_A_ROUND = 10_000  # round n has the seeds from n * 10,000 on; those below 10,000 are the demonstrations'
 
 
 def run(params: Params) -> None:
-    """Write ``data/round/instances.json``: ``{"round": n, "instances": [{"goal": id, "seed": int}, ...]}``.
+    """Write ``data/round/instances.json`` (:mod:`tasks.plan`).
 
-    Those that ask for something new have an ``instruction``, and the seed of the instance on whose screens it is.
+    Those that ask for something new have the seed of the instance on whose screens it is. Where exploration is
+    rebalanced, the temperatures to try go round in turn.
 
     Raises:
         ParamsError: when the round would need seeds that it must not use.
@@ -33,19 +37,42 @@ def run(params: Params) -> None:
     new = _new_goals(goals, curriculum, min(round(settings.new * total), total - len(goals)), params)
     counts = curriculum.apportion(goals, total - len(new), settings.opening)
     seeds = fresh_seeds(curriculum.round, sum(counts.values()), params)
-    instances = [{"goal": goal, "seed": seed} for goal, seed in zip(_repeat(counts), seeds, strict=True)]
-    asked = [asdict(one) for one in new]
-    write_json(ROUND / "instances.json", {"round": curriculum.round, "instances": [*instances, *asked]})
+    own = [Proposal(goal, seed) for goal, seed in zip(_repeat(counts), seeds, strict=True)]
+    _plan(curriculum, [*own, *new], params).write()
 
 
-def _new_goals(goals: Mapping[str, Goal], curriculum: Curriculum, count: int, params: Params) -> list[NewGoal]:
+def setting_of(curriculum: Curriculum, params: Params) -> Setting:
+    """How a round explores: as the curriculum says, or where nothing was found out yet, the parameters."""
+    return curriculum.setting or Setting(params.explore.temperature, params.filter.accept)
+
+
+def _plan(curriculum: Curriculum, proposals: list[Proposal], params: Params) -> Plan:
+    if params.explore.balance is None:
+        return Plan(curriculum.round, proposals)
+    setting = setting_of(curriculum, params)
+    hot = [
+        replace(one, temperature=temperature) for one, temperature in zip(proposals, cycle(setting.tried), strict=False)
+    ]
+    return Plan(curriculum.round, hot, setting.accept)
+
+
+def _new_goals(goals: Mapping[str, Goal], curriculum: Curriculum, count: int, params: Params) -> list[Proposal]:
     """New goals from what the corpus has solved."""
     if count == 0:
         return []
-    name, seed = params.propose.proposer, f"{params.seed}/{curriculum.round}"
-    proposer = Recombined(params.seed) if name == "recombine" else Asked(name)
     weights = {goal: curriculum.weight(goal) for goal in goals}
-    return new_goals(solved(STATE / "corpus"), proposer, count, weights, seed)
+    known = list(solved(STATE / "corpus"))
+    return new_goals(known, _proposer(params, known), count, weights, f"{params.seed}/{curriculum.round}")
+
+
+def _proposer(params: Params, known: Sequence[Trajectory]) -> Proposer:
+    match params.propose.proposer:
+        case "recombine":
+            return Recombined(params.seed)
+        case "compose":
+            return Composed(known, params.seed)
+        case model:
+            return Asked(model)
 
 
 def solved(corpus: Path) -> Iterator[Trajectory]:

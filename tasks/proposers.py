@@ -1,18 +1,21 @@
 """New goals from solved ones: what else can be asked for on screens that are known.
 
-PAE (Zhou et al. 2024) and WebRL (Qi et al. 2024) propose by a language model; here parameters are recombined, or a
-model is asked, behind the same interface. The world cannot judge such a goal: the reward model alone does.
+PAE (Zhou et al. 2024) and WebRL (Qi et al. 2024) propose by a language model; here parameters are recombined, solved
+goals are composed, or a model is asked, behind the same interface. The world cannot judge such a
+goal: the reward model alone does.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
 
+from environments.types import End, Episode
 from tasks.chat import Chat
+from tasks.plan import Proposal
 from tasks.records import Trajectory
 from tasks.reward_data.edit import edits
 
@@ -27,19 +30,10 @@ instruction alone, in one line."""
 _LONGEST = 300  # characters of an instruction that a model may propose
 
 
-@dataclass(frozen=True, slots=True)
-class NewGoal:
-    """An instruction for the world of a goal instance, in place of its own."""
-
-    goal: str
-    seed: int
-    instruction: str
-
-
 class Proposer(Protocol):
     """What proposes new goals."""
 
-    def propose(self, solved: Trajectory) -> NewGoal | None:
+    def propose(self, solved: Trajectory) -> Proposal | None:
         """Something else to do where a path was solved; None where it knows nothing."""
         ...
 
@@ -50,10 +44,31 @@ class Recombined:
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
-    def propose(self, solved: Trajectory) -> NewGoal | None:
+    def propose(self, solved: Trajectory) -> Proposal | None:
         """See :class:`Proposer`."""
         found = [edit.instruction for edit in edits(solved, self._seed)]
         return _new(solved, random.Random(f"{self._seed}/{solved.id}").choice(found)) if found else None
+
+
+class Composed:
+    """Asks for two things one after the other, each of which was solved from the same screen.
+
+    Only where the world goes on after the first: many close when their own goal is reached.
+    """
+
+    def __init__(self, solved: Iterable[Trajectory], seed: int) -> None:
+        self._known = sorted((one for one in solved if one.episode.acts), key=lambda one: one.id)
+        self._seed = seed
+
+    def propose(self, solved: Trajectory) -> Proposal | None:
+        """See :class:`Proposer`."""
+        first = solved.episode
+        others = [one.episode for one in self._known if _composable(first, one.episode)]
+        if first.end is not End.COMPLETED or not others:
+            return None
+        then = random.Random(f"{self._seed}/{solved.id}").choice(others)
+        steps = first.instance.goal.max_steps + then.instance.goal.max_steps
+        return replace(_new(solved, f"{first.instruction.rstrip('. ')}. Then: {then.instruction}"), max_steps=steps)
 
 
 class Asked:
@@ -62,7 +77,7 @@ class Asked:
     def __init__(self, model: str) -> None:
         self._chat = Chat(model)
 
-    def propose(self, solved: Trajectory) -> NewGoal | None:
+    def propose(self, solved: Trajectory) -> Proposal | None:
         """See :class:`Proposer`. Raises ChatError when the server does not answer."""
         episode = solved.episode
         elements = "\n".join(element.line for element in episode.acts[0].observation.elements)
@@ -74,13 +89,13 @@ class Asked:
 
 def new_goals(
     solved: Iterable[Trajectory], proposer: Proposer, count: int, weights: Mapping[str, Fraction], seed: str
-) -> list[NewGoal]:
+) -> list[Proposal]:
     """At most ``count`` new goals, one for each instance that a path solved, in the order of the paths drawn.
 
     Paths are drawn without replacement, those of a goal with a higher weight sooner (Efraimidis and Spirakis 2006);
     goals without a weight are left out.
     """
-    chooser, found = random.Random(seed), dict[tuple[str, int], NewGoal]()
+    chooser, found = random.Random(seed), dict[tuple[str, int], Proposal]()
     known = sorted((one for one in solved if one.episode.instance.goal.id in weights), key=lambda one: one.id)
     for path in _drawn(known, weights, chooser):
         instance = path.episode.instance
@@ -96,6 +111,13 @@ def _drawn(known: Sequence[Trajectory], weights: Mapping[str, Fraction], chooser
     return sorted(known, key=lambda one: -lots[one.id])
 
 
-def _new(solved: Trajectory, instruction: str) -> NewGoal:
+def _composable(first: Episode, then: Episode) -> bool:
+    """Whether both began on the same screen of a world, and different things were asked for there."""
+    worlds = {episode.instance.goal.world for episode in (first, then)}
+    screens = {episode.acts[0].observation.elements for episode in (first, then)}
+    return len(worlds) == len(screens) == 1 and first.instruction != then.instruction
+
+
+def _new(solved: Trajectory, instruction: str) -> Proposal:
     instance = solved.episode.instance
-    return NewGoal(instance.goal.id, instance.seed, instruction)
+    return Proposal(instance.goal.id, instance.seed, instruction)

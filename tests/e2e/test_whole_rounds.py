@@ -17,7 +17,7 @@ SMALL = {
     "warm_agent": {"updates": 12, "batch_rows": 4, "learning_rate": 1e-3},
     "warm_reward": {"updates": 6, "batch_rows": 4},
     "propose": {"per_goal": 2},
-    "explore": {"candidates": 4},
+    "explore": {"candidates": 4, "balance": 1},
     "filter": {"accept": 0.0},
     "attack": {"steps": 4},
     "train_reward": {"updates": 3, "batch_rows": 2},

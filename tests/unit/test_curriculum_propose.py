@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from small_round import goal, params, write_curriculum, write_goals
 
 from tasks import propose
+from tasks.balance import Setting
 from tasks.curriculum import Curriculum, Tally, easy_enough
 from tasks.errors import ParamsError, RecordError
 from tasks.files import read_json
+from tasks.plan import Plan
 from tasks.propose import fresh_seeds
 
 INSTANCES = Path("data/round/instances.json")
@@ -38,6 +40,9 @@ def test_it_is_written_and_read_back(tmp_path: Path) -> None:
         },
     }
     assert Curriculum.read(tmp_path / "curriculum.json") == curriculum
+    rebalanced = curriculum.next([], Setting(2.5, 0.75))
+    rebalanced.write(tmp_path / "curriculum.json")
+    assert Curriculum.read(tmp_path / "curriculum.json") == rebalanced
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"round": 1}', '{"round": 1, "goals": {"a": {"won": 1}}}'])
@@ -134,6 +139,24 @@ def test_proposals_are_fresh_instances_in_goal_order(workspace: Path) -> None:
     assert proposed["round"] == 1
     assert [item["goal"] for item in proposed["instances"]] == ["b"] * 3 + ["a"] * 3
     assert [item["seed"] for item in proposed["instances"]] == list(range(10_000, 10_006))
+
+
+def test_what_is_left_to_balance_goes_round_the_temperatures(workspace: Path) -> None:
+    """At first around the parameters', later around what the curriculum says."""
+    write_goals(workspace / "data/goals", goal())
+    start = write_curriculum(CURRICULUM, goal())
+    propose.run(params(explore={"balance": 1}))
+    plan = Plan.read()
+    assert [one.temperature for one in plan.instances] == [1.6, 2.0, 2.5, 1.6]
+    assert plan.accept == 0.85
+    start.next([], Setting(1.0, 0.6)).write(CURRICULUM)
+    propose.run(params(explore={"balance": 1}))
+    plan = Plan.read()
+    assert [one.temperature for one in plan.instances] == [0.8, 1.0, 1.25, 0.8]
+    assert plan.applied(params()).filter.accept == plan.applied(params()).score.accept == 0.6
+    propose.run(params())
+    assert Plan.read().applied(params()) == params()
+    assert read_json(INSTANCES)["instances"][0] == {"goal": "click-ok", "seed": 20_000}
 
 
 def test_goals_that_are_too_hard_are_not_proposed(workspace: Path) -> None:

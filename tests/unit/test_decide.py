@@ -16,10 +16,13 @@ from small_round import goal, params, rows_of, trajectory, write_curriculum, wri
 
 from environments.types import End
 from tasks import decide
+from tasks.balance import Setting
+from tasks.curriculum import Curriculum
 from tasks.errors import RecordError
 from tasks.files import digest, read_json, write_json
 from tasks.metrics import Judgement, Verdict, summarise, write_plots
 from tasks.objections import surer
+from tasks.plan import Plan, Proposal
 from tasks.records import read_trajectories
 from tasks.train import train_reward
 
@@ -61,17 +64,18 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_round_rows(ROUND / "rows", made, for_agent, for_reward)
     write_round_rows(ROUND / "scored", made, [], [])
     write_curriculum(STATE / "curriculum.json", goal())
+    Plan(1, [Proposal("click-ok", 10_000), Proposal("click-ok", 10_001)]).write()
 
 
 def _evaluate(
-    episodes: list[Verdict], judgements: list[Judgement], attacks: Sequence[Judgement] = ()
+    episodes: list[Verdict], judgements: list[Judgement], attacks: Sequence[Judgement] = (), balance: int | None = None
 ) -> dict[str, Any]:
     write_json(ROUND / "evaluation" / "episodes.json", episodes)
     write_json(ROUND / "evaluation" / "judgements.json", judgements)
     write_json(ROUND / "evaluation" / "attacks.json", attacks)
     explored = {one.id: place == 0 for place, one in enumerate(read_trajectories(ROUND / "scored"))}
     write_json(ROUND / "evaluation" / "explored.json", {"verdicts": explored, "kl": 0.125})
-    decide.run(params(evaluate={"looks": 1}))
+    decide.run(params(evaluate={"looks": 1}, explore={"balance": balance}))
     decision: dict[str, Any] = read_json(ROUND / "decision.json")
     return decision
 
@@ -245,6 +249,20 @@ def test_the_curriculum_moves_on() -> None:
         "round": 2,
         "goals": {"click-ok": {"tried": 2, "solved": 1, "progress": 0.0}},
     }
+
+
+def test_what_the_next_round_explores_with_follows_from_what_was_found() -> None:
+    """At 2.5 the path was surely right, at 1.6 surely wrong; both were accepted from .1 on."""
+    hot, cool = Proposal("click-ok", 10_000, temperature=2.5), Proposal("click-ok", 10_001, temperature=1.6)
+    Curriculum(1, {}, Setting(2.0, 0.1)).write(STATE / "curriculum.json")
+    Plan(1, [hot, cool], accept=0.1).write()
+    _evaluate(_episodes(1, 1, 1), _judgements(1, 1), balance=1)
+    following = Curriculum.read(NEXT / "curriculum.json")
+    assert following.setting == Setting(2.5, 0.1)
+    assert following.goals["click-ok"].solved == 2
+    assert read_json(ROUND / "monitors.json")["next"] == {"temperature": 2.5, "accept": 0.1, "balance": 0.9 * 0.9}
+    _evaluate(_episodes(1, 1, 1), _judgements(1, 1))
+    assert Curriculum.read(NEXT / "curriculum.json").setting is None
 
 
 def test_deciding_again_gives_the_same_bytes() -> None:

@@ -17,6 +17,7 @@ from tasks.errors import GateError
 from tasks.files import ROUND, digest, read_json
 from tasks.filter import agent_rows, run
 from tasks.params import load_params
+from tasks.plan import Plan
 from tasks.records import (
     AgentRow,
     Origin,
@@ -39,6 +40,7 @@ def filtered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     """Runs the stage on scored trajectories; the folder it made."""
     monkeypatch.chdir(tmp_path)
     (ROUND / "scored").mkdir(parents=True)
+    Plan(1, []).write()
 
     def run_on(trajectories: Iterable[Trajectory], max_per_goal: int = 4) -> Path:
         write_trajectories(ROUND / "scored", trajectories)

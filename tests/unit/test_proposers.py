@@ -6,14 +6,16 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hand_built import MAIL, NAME, SUBMIT, click, demonstration, typed
-from small_round import goal, params, rows_of, trajectory, write_curriculum, write_goals, write_round_rows
+from hand_built import MAIL, NAME, POST, SUBMIT, click, demonstration, typed
+from small_round import OK, goal, params, rows_of, trajectory, write_curriculum, write_goals, write_round_rows
 from test_vision_judge import server
 
+from environments.types import End
 from tasks import propose
 from tasks.errors import ChatError
 from tasks.files import read_json
-from tasks.proposers import Asked, NewGoal, Recombined, new_goals
+from tasks.plan import Proposal
+from tasks.proposers import Asked, Composed, Recombined, new_goals
 
 TICKED = demonstration(click(MAIL), click(SUBMIT), instruction="Tick Mail and click Submit.")
 WRITTEN = demonstration(click(NAME), typed("Ann"), click(SUBMIT), seed=3)
@@ -23,9 +25,22 @@ EVEN = {"form": Fraction(1, 2), "plain": Fraction(1, 2)}
 
 def test_another_name_of_the_screen_is_asked_for() -> None:
     proposer = Recombined(seed=0)
-    assert proposer.propose(TICKED) == NewGoal("form", 0, "Tick Post and click Submit.")
-    assert proposer.propose(WRITTEN) == NewGoal("form", 3, 'Enter "nnA" and submit')
+    assert proposer.propose(TICKED) == Proposal("form", 0, "Tick Post and click Submit.")
+    assert proposer.propose(WRITTEN) == Proposal("form", 3, 'Enter "nnA" and submit')
     assert proposer.propose(PLAIN) is None
+
+
+def test_two_solved_goals_are_asked_for_one_after_the_other() -> None:
+    """Both began on the screen of FORM; a world that closed after the first would not take the second."""
+    other = demonstration(click(POST), goal="post", instruction="Tick Post.")
+    closed = demonstration(click(SUBMIT), goal="end", seed=1, instruction="Submit.", end=End.WORLD)
+    elsewhere = demonstration(click(OK), goal="ok", instruction="Click OK.", elements=(OK,))
+    proposer = Composed([TICKED, other, elsewhere], seed=0)
+    asked = "Tick Mail and click Submit. Then: Tick Post."
+    assert proposer.propose(TICKED) == Proposal("form", 0, asked, max_steps=18)  # nine of each
+    assert proposer.propose(elsewhere) is None
+    assert Composed([TICKED, closed], seed=0).propose(closed) is None
+    assert Composed([TICKED], seed=0).propose(TICKED) is None
 
 
 def test_as_many_as_there_are_each_instance_once() -> None:
@@ -48,7 +63,7 @@ def test_goals_with_a_higher_weight_are_drawn_sooner_and_others_not_at_all() -> 
 def test_a_language_model_is_asked_on_a_real_server(monkeypatch: pytest.MonkeyPatch) -> None:
     with server(lambda _: {"message": {"content": " Tick Post.\n"}}) as (url, seen):
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-        assert Asked("some-model").propose(TICKED) == NewGoal("form", 0, "Tick Post.")
+        assert Asked("some-model").propose(TICKED) == Proposal("form", 0, "Tick Post.")
     (request,) = seen
     assert request["model"] == "some-model"
     asked = request["messages"][0]["content"]
