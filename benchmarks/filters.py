@@ -1,0 +1,144 @@
+"""What each filter of the agent's data is worth: ``python -m benchmarks.filters``, after a round.
+
+The round's explored paths are filtered anew: as the parameters say, and with each filter off in turn. The world says
+how much of what would be imitated is wrong. With ``--per-goal`` the agent that the round began with is trained on each
+arm's rows, and replayed ones, as ``train_agent`` does, and plays so many fresh instances of each goal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.held_out import measure
+from models.network import load_base
+from models.packing import Sample
+from models.training import Schedule, train
+from models.tuning import save_tuned, with_tuned
+from tasks.acceptance import Rejection, judge
+from tasks.base import location
+from tasks.files import ROUND, STATE, read_json
+from tasks.filter import agent_rows
+from tasks.params import Params, load_params
+from tasks.plan import Plan
+from tasks.records import AgentRow, Trajectory, read_trajectories, write_rows, write_trajectories
+from tasks.statistics import wilson
+from tasks.train import agent_samples
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """What is imitated: the paths that are not rejected, but for a reason that is ``let_in``, and their steps."""
+
+    accept: float
+    min_step: float
+    max_per_goal: int
+    let_in: Rejection | None = None
+
+    def paths(self, explored: Sequence[Trajectory]) -> list[Trajectory]:
+        """Those that are imitated."""
+        verdicts = judge(explored, self.accept, self.max_per_goal)
+        return [one for one in explored if verdicts[one.id] in (None, self.let_in)]
+
+
+def arms(params: Params) -> dict[str, Arm]:
+    """Of each filter that is off, what the others let through."""
+    chosen = Plan.read().applied(params).filter
+    accept, step, most = chosen.accept, chosen.min_step, chosen.max_per_goal
+    return {
+        "none": Arm(accept, step, most),
+        "accept": Arm(0.0, step, most),
+        "min_step": Arm(accept, 0.0, most),
+        "shortest": Arm(accept, step, most, Rejection.NOT_BEST),
+        "max_per_goal": Arm(accept, step, most, Rejection.OVER_LIMIT),
+    }
+
+
+def needless(paths: Sequence[Trajectory], right: Sequence[Trajectory]) -> int:
+    """The actions that right paths have more than the shortest right one of their instance."""
+    least: dict[str, int] = {}
+    for one in right:
+        name, length = one.episode.instance.name, len(one.episode.acts)
+        least[name] = min(length, least.get(name, length))
+    return sum(len(one.episode.acts) - least[one.episode.instance.name] for one in paths if one in right)
+
+
+def row_of(arm: Arm, explored: Sequence[Trajectory], verdicts: Mapping[str, bool]) -> dict[str, int]:
+    """What an arm imitates: paths, those that the world calls wrong, needless actions of the others, rows."""
+    paths = arm.paths(explored)
+    judged = [one for one in paths if one.id in verdicts]
+    right = [one for one in explored if verdicts.get(one.id)]
+    wrong = sum(not verdicts[one.id] for one in judged)
+    rows = len(agent_rows(paths, arm.min_step))
+    return {
+        "paths": len(paths),
+        "judged": len(judged),
+        "wrong": wrong,
+        "needless": needless(judged, right),
+        "rows": rows,
+    }
+
+
+def trained(arm: Arm, explored: Sequence[Trajectory], params: Params, folder: Path) -> None:
+    """Write the agent that has learnt from an arm's rows, and as many replayed ones."""
+    settings = params.train_agent
+    start = next(one for one in (STATE / "before" / "agent", STATE / "agent") if one.exists())
+    base = load_base(location("agent"), params.numerics.dtype, params.prompt.screenshots)
+    network = with_tuned(base, start, trainable=True)
+    paths = arm.paths(explored)
+    with TemporaryDirectory(prefix="ratchet-filters-") as kept:
+        write_trajectories(Path(kept), paths)
+        write_rows(Path(kept) / "agent_rows.parquet", AgentRow, agent_rows(paths, arm.min_step))
+        fresh = agent_samples(Path(kept), network)
+        older = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{Plan.read().round:04d}")
+        known: list[Sample] = [sample for part in older for sample in agent_samples(part, network)]
+        replayed = random.Random(params.seed).sample(known, min(len(known), len(fresh)))
+        schedule = Schedule(settings.updates, settings.batch_rows, settings.learning_rate, params.seed)
+        train(network, [*fresh, *replayed], schedule, Path(kept), _quiet)
+    folder.mkdir()
+    save_tuned(network, folder)
+
+
+def _quiet(update: int, loss: float) -> None:
+    """The table is the progress."""
+
+
+def played(arm: Arm, explored: Sequence[Trajectory], params: Params, per_goal: int) -> tuple[int, int]:
+    """Of how many fresh instances the arm's agent solved how many: (solved, of)."""
+    with TemporaryDirectory(prefix="ratchet-filters-") as kept:
+        checkpoint = Path(kept) / "agent"
+        trained(arm, explored, params, checkpoint)
+        found = measure(Path(params.goals), per_goal, checkpoint).values()
+    return sum(one["solved"] for one in found), sum(one["n"] for one in found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--per-goal", type=int, default=0, help="fresh instances of each goal; 0 trains nothing")
+    per_goal = parser.parse_args().per_goal
+    params = load_params()
+    explored = list(read_trajectories(ROUND / "scored"))
+    verdicts = read_json(ROUND / "evaluation" / "explored.json")["verdicts"]
+    found: dict[str, dict[str, float]] = {}
+    print(f"{'off':14} {'paths':>5} {'wrong':>10} {'needless':>8} {'rows':>5}  solved")
+    for name, arm in arms(params).items():
+        counts = row_of(arm, explored, verdicts)
+        wrong = f"{counts['wrong']} of {counts['judged']}"
+        line = f"{name:14} {counts['paths']:5} {wrong:>10} {counts['needless']:8} {counts['rows']:5}"
+        found[name] = {"wrong": counts["wrong"] / max(1, counts["judged"])}
+        if per_goal:
+            solved, of = played(arm, explored, params, per_goal)
+            low, high = wilson(solved, of) or (0.0, 1.0)
+            line += f"  {solved}/{of} [{low:.2f}, {high:.2f}]"
+            found[name]["solved"] = solved / of
+        print(line, flush=True)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""What ``benchmarks.filters`` counts of each arm, on paths whose verdicts are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hand_built import MAIL, NAME, SUBMIT, click, trajectory, typed
+from small_round import params
+
+from benchmarks.filters import arms, row_of
+from tasks.plan import Plan
+
+SHORT = trajectory(click(NAME), typed("Ann"), click(SUBMIT), seed=1, outcome=0.9)
+LONG = trajectory(click(MAIL), click(NAME), typed("Ann"), click(SUBMIT), seed=1, place=1, outcome=0.95)
+WRONG = trajectory(click(SUBMIT), seed=2, outcome=0.3)
+SLIP = trajectory(click(MAIL), click(SUBMIT), seed=3, outcome=0.9, scores={0: 0.01, 1: 0.9})
+VERDICTS = {SHORT.id: True, LONG.id: True, WRONG.id: False, SLIP.id: True}
+
+
+@pytest.mark.parametrize(
+    ("off", "paths", "wrong", "needless", "rows"),
+    [
+        ("none", 2, 0, 0, 6),  # SHORT's three actions and `complete`; of SLIP, the slip apart, one and `complete`
+        ("accept", 3, 1, 0, 8),
+        ("min_step", 2, 0, 0, 7),
+        ("shortest", 3, 0, 1, 11),
+        ("max_per_goal", 2, 0, 0, 6),
+    ],
+)
+def test_each_filter_lets_in_what_it_holds_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: str, paths: int, wrong: int, needless: int, rows: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Plan(1, []).write()
+    arm = arms(params(filter={"accept": 0.85, "min_step": 0.1, "max_per_goal": 4}))[off]
+    assert row_of(arm, [SHORT, LONG, WRONG, SLIP], VERDICTS) == {
+        "paths": paths,
+        "judged": paths,
+        "wrong": wrong,
+        "needless": needless,
+        "rows": rows,
+    }
+
+
+def test_of_more_paths_than_a_goal_may_give_the_surest_are_kept_unless_the_limit_is_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Plan(1, []).write()
+    found = arms(params(filter={"accept": 0.85, "max_per_goal": 1}))
+    assert found["none"].paths([SHORT, SLIP]) == [SHORT]
+    assert found["max_per_goal"].paths([SHORT, SLIP]) == [SHORT, SLIP]
