@@ -1,34 +1,38 @@
 """What each generator of reward rows is worth: ``python -m benchmarks.generators``, after a round.
 
-From the same base a reward model is trained on the rows of the demonstrations, as ``warm_reward`` does: on all of them,
-and without those of each generator in turn. Each then judges what the round's agents did, explored or held out, the
-world being the truth. What was measured is kept, and a benchmark that was stopped goes on: delete its file to begin
-anew.
+Those that make rows of demonstrations are judged by first reward models: trained from the base on the demonstrations'
+rows, as ``warm_reward`` does, on all of them, and without those of each generator in turn. The others make rows of what
+an agent did, and are judged by the round's retraining in the same way: from the champion, on its rows and replayed
+ones. Each model then judges what the round's agents did, held out, and for first models explored too, the world being
+the truth. What was measured is kept, and a benchmark that was stopped goes on: delete its file to begin anew.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from models.inference import TorchEngine
-from models.network import load_base
+from models.network import Network, load_base
+from models.packing import Sample
 from models.roles import RewardModel
 from models.training import Schedule, train
-from models.tuning import Tuning, tunable
+from models.tuning import Tuning, tunable, with_tuned
+from tasks.attack import KNOWN
 from tasks.base import location
 from tasks.evaluate import Question, live
-from tasks.files import CALIBRATION, ROUND, SEED, read_json
+from tasks.files import CALIBRATION, ROUND, SEED, STATE, read_json
 from tasks.generators import Generator
 from tasks.metrics import ACCEPT
-from tasks.params import Params, load_params
-from tasks.records import RewardRow, read_trajectories, write_rows
+from tasks.params import Params, Train, load_params
+from tasks.plan import Plan
+from tasks.records import RewardRow, read_rows, read_trajectories, write_rows
 from tasks.reward_data import reward_rows
 from tasks.statistics import auc, classification, f1_interval
 from tasks.train import calibrated, reward_samples
@@ -36,29 +40,65 @@ from tasks.train import calibrated, reward_samples
 DEMONSTRATIONS = SEED / "demonstrations"
 RESULTS = Path(".ratchet/generators.jsonl")
 ALL = "all"
+School = Callable[[str, Params], RewardModel]
 
 
-def asked() -> list[Question]:
-    """The steps and the outcomes of what the round's search and its agents did, as the world judged."""
+def played() -> list[Question]:
+    """The steps and the outcomes of what both agents did on held-out instances, as the world judged."""
+    episodes = [one for one in read_trajectories(ROUND / "evaluation") if one.episode.last.screenshot]
+    return [question for trajectory in episodes for question in live(trajectory)]
+
+
+def explored() -> list[Question]:
+    """The same of the paths that the round's search followed to an end."""
     verdicts = read_json(ROUND / "evaluation" / "explored.json")["verdicts"]
-    explored = [one for one in read_trajectories(ROUND / "scored") if one.id in verdicts]
-    judged = [replace(one, verdict=verdicts[one.id]) for one in explored]
-    played = [one for one in read_trajectories(ROUND / "evaluation") if one.episode.last.screenshot]
-    return [question for trajectory in (*judged, *played) for question in live(trajectory)]
+    paths = [one for one in read_trajectories(ROUND / "scored") if one.id in verdicts]
+    return [question for one in paths for question in live(replace(one, verdict=verdicts[one.id]))]
 
 
-def taught(without: str, params: Params) -> RewardModel:
-    """A reward model that has learnt from all rows but those of a generator."""
-    network = load_base(location("reward"), params.numerics.dtype, params.prompt.screenshots)
-    network = tunable(network, Tuning(**params.tune.model_dump()), params.seed)
-    made = partial(reward_rows, accept=0.0, max_negatives=params.filter.max_negatives, seed=params.seed)
+def made(dataset: Path, without: str, params: Params, accept: float = 0.0) -> list[RewardRow]:
+    """The reward rows of a dataset's trajectories, but those of a generator."""
     off = [] if without == ALL else [Generator(without)]
-    settings = params.warm_reward
+    negatives = params.filter.max_negatives
+    paths = list(read_trajectories(dataset))
+    return reward_rows(paths, accept=accept, max_negatives=negatives, seed=params.seed, without=off)
+
+
+def first(without: str, params: Params) -> RewardModel:
+    """A first reward model, that has learnt from all rows of the demonstrations but those of a generator."""
+    network = tunable(_base(params), Tuning(**params.tune.model_dump()), params.seed)
+    samples = _samples(DEMONSTRATIONS, made(DEMONSTRATIONS, without, params), network, params)
+    return _trained(network, samples, params.warm_reward, params)
+
+
+def again(without: str, params: Params) -> RewardModel:
+    """The round's champion, retrained on all rows of the round but those of a generator, and as many replayed ones."""
+    start = next(one for one in (STATE / "before" / "reward", STATE / "reward") if one.exists())
+    network, plan = with_tuned(_base(params), start, trainable=True), Plan.read()
+    accept = plan.applied(params).filter.accept
+    fresh = _samples(ROUND / "scored", made(ROUND / "scored", without, params, accept), network, params)
+    older = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{plan.round:04d}")
+    known = [sample for part in older for sample in reward_samples(part, network, params.reward.ranking)]
+    replayed = random.Random(params.seed).sample(known, min(len(known), len(fresh)))
+    attacks = read_rows(ROUND / "attacks" / "reward_rows.parquet", RewardRow) if without != Generator.ATTACK else []
+    samples = [*fresh, *replayed, *_samples(KNOWN, attacks, network, params)]
+    return _trained(network, samples, params.train_reward, params)
+
+
+def _base(params: Params) -> Network:
+    return load_base(location("reward"), params.numerics.dtype, params.prompt.screenshots)
+
+
+def _samples(dataset: Path, rows: Sequence[RewardRow], network: Network, params: Params) -> list[Sample]:
+    with TemporaryDirectory(prefix="ratchet-generators-") as folder:
+        file = Path(folder) / "rows.parquet"
+        write_rows(file, RewardRow, rows)
+        return reward_samples(dataset, network, params.reward.ranking, file)
+
+
+def _trained(network: Network, samples: Sequence[Sample], settings: Train, params: Params) -> RewardModel:
     schedule = Schedule(settings.updates, settings.batch_rows, settings.learning_rate, params.seed)
     with TemporaryDirectory(prefix="ratchet-generators-") as kept:
-        rows = Path(kept) / "rows.parquet"
-        write_rows(rows, RewardRow, made(list(read_trajectories(DEMONSTRATIONS)), without=off))
-        samples = reward_samples(DEMONSTRATIONS, network, params.reward.ranking, rows)
         train(network, samples, schedule, Path(kept), _quiet)
     return RewardModel(TorchEngine(network), calibrated(network, DEMONSTRATIONS / CALIBRATION))
 
@@ -86,12 +126,12 @@ def figures(model: RewardModel, questions: Sequence[Question]) -> dict[str, Any]
 
 def table(lines: Sequence[dict[str, Any]]) -> Iterator[str]:
     """A row for each arm."""
-    yield f"{'without':14} {'steps AUC':>9} {'F1':>18} {'outcomes AUC':>12} {'F1':>18} {'precision':>9}"
+    yield f"{'school':6} {'without':14} {'steps AUC':>9} {'F1':>18} {'outcomes AUC':>12} {'F1':>18} {'precision':>9}"
     for line in lines:
         step, outcome = line["step"], line["outcome"]
         yield (
-            f"{line['without']:14} {_figure(step['auc']):>9} {_spread(step):>18} {_figure(outcome['auc']):>12} "
-            f"{_spread(outcome):>18} {_figure(outcome['precision']):>9}"
+            f"{line['school']:6} {line['without']:14} {_figure(step['auc']):>9} {_spread(step):>18} "
+            f"{_figure(outcome['auc']):>12} {_spread(outcome):>18} {_figure(outcome['precision']):>9}"
         )
 
 
@@ -104,20 +144,29 @@ def _spread(query: dict[str, Any]) -> str:
     return f"{_figure(query['f1'])} [{_figure(low)}, {_figure(high)}]"
 
 
+def schools(params: Params) -> dict[str, tuple[School, list[Question], list[Generator]]]:
+    """How the worth of generators is found: what trains, what it is asked, and which generators it tells of."""
+    of_demonstrations = {row.generator for row in made(DEMONSTRATIONS, ALL, params)}
+    early = [one for one in Generator if one in of_demonstrations]
+    late = [one for one in Generator if one not in of_demonstrations]
+    held_out = played()
+    return {"first": (first, [*explored(), *held_out], early), "again": (again, held_out, late)}
+
+
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     params = load_params()
     lines = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-    questions = asked()
-    for without in (ALL, *Generator):
-        if without in {line["without"] for line in lines}:
-            continue
-        lines.append({"without": str(without), **figures(taught(without, params), questions)})
-        with RESULTS.open("a") as file:
-            file.write(json.dumps(lines[-1]) + "\n")
-        print(f"{len(lines)} of {1 + len(Generator)}: without {without}", flush=True)
+    for school, (teach, questions, generators) in schools(params).items():
+        for without in (ALL, *generators):
+            if (school, without) in {(line["school"], line["without"]) for line in lines}:
+                continue
+            lines.append({"school": school, "without": str(without), **figures(teach(without, params), questions)})
+            with RESULTS.open("a") as file:
+                file.write(json.dumps(lines[-1]) + "\n")
+            print(f"{len(lines)} of {2 + len(Generator)}: {school}, without {without}", flush=True)
     print("\n".join(table(lines)))
-    print(json.dumps({line["without"]: line["outcome"]["auc"] for line in lines}))
+    print(json.dumps({f"{line['school']} {line['without']}": line["outcome"]["auc"] for line in lines}))
 
 
 if __name__ == "__main__":
