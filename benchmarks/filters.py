@@ -20,7 +20,7 @@ from models.network import load_base
 from models.packing import Sample
 from models.training import Schedule, train
 from models.tuning import save_tuned, with_tuned
-from tasks.acceptance import Rejection, judge
+from tasks.acceptance import Bar, Rejection, judge
 from tasks.base import location
 from tasks.files import ROUND, STATE, read_json
 from tasks.filter import agent_rows
@@ -33,54 +33,48 @@ from tasks.train import agent_samples
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """What is imitated: the paths that are not rejected, but for a reason that is ``let_in``, and their steps."""
+    """What is imitated: the paths that are not rejected, but for a reason that is ``let_in``."""
 
-    accept: float
-    min_step: float
+    bar: Bar
     max_per_goal: int
     let_in: Rejection | None = None
 
     def paths(self, explored: Sequence[Trajectory]) -> list[Trajectory]:
         """Those that are imitated."""
-        verdicts = judge(explored, self.accept, self.max_per_goal)
+        verdicts = judge(explored, self.bar, self.max_per_goal)
         return [one for one in explored if verdicts[one.id] in (None, self.let_in)]
 
 
 def arms(params: Params) -> dict[str, Arm]:
     """Of each filter that is off, what the others let through."""
-    chosen = Plan.read().applied(params).filter
-    accept, step, most = chosen.accept, chosen.min_step, chosen.max_per_goal
+    bar, most = Plan.read().applied(params).filter.bar, params.filter.max_per_goal
     return {
-        "none": Arm(accept, step, most),
-        "accept": Arm(0.0, step, most),
-        "min_step": Arm(accept, 0.0, most),
-        "shortest": Arm(accept, step, most, Rejection.NOT_BEST),
-        "max_per_goal": Arm(accept, step, most, Rejection.OVER_LIMIT),
+        "none": Arm(bar, most),
+        "accept": Arm(Bar(0.0, bar.step), most),
+        "min_step": Arm(Bar(bar.outcome), most),
+        "best": Arm(bar, most, Rejection.NOT_BEST),
+        "max_per_goal": Arm(bar, most, Rejection.OVER_LIMIT),
     }
 
 
-def needless(paths: Sequence[Trajectory], right: Sequence[Trajectory]) -> int:
-    """The actions that right paths have more than the shortest right one of their instance."""
+def row_of(arm: Arm, explored: Sequence[Trajectory], verdicts: Mapping[str, bool]) -> dict[str, int]:
+    """What an arm imitates: paths, those that the world calls wrong, needless actions of the others, rows.
+
+    Needless are the actions that a right path has more than the shortest right one of its instance.
+    """
     least: dict[str, int] = {}
-    for one in right:
+    for one in (one for one in explored if verdicts.get(one.id)):
         name, length = one.episode.instance.name, len(one.episode.acts)
         least[name] = min(length, least.get(name, length))
-    return sum(len(one.episode.acts) - least[one.episode.instance.name] for one in paths if one in right)
-
-
-def row_of(arm: Arm, explored: Sequence[Trajectory], verdicts: Mapping[str, bool]) -> dict[str, int]:
-    """What an arm imitates: paths, those that the world calls wrong, needless actions of the others, rows."""
     paths = arm.paths(explored)
     judged = [one for one in paths if one.id in verdicts]
-    right = [one for one in explored if verdicts.get(one.id)]
-    wrong = sum(not verdicts[one.id] for one in judged)
-    rows = len(agent_rows(paths, arm.min_step))
+    right = [one.episode for one in judged if verdicts[one.id]]
     return {
         "paths": len(paths),
         "judged": len(judged),
-        "wrong": wrong,
-        "needless": needless(judged, right),
-        "rows": rows,
+        "wrong": len(judged) - len(right),
+        "needless": sum(len(episode.acts) - least[episode.instance.name] for episode in right),
+        "rows": len(agent_rows(paths, arm.bar.step)),
     }
 
 
@@ -93,7 +87,7 @@ def trained(arm: Arm, explored: Sequence[Trajectory], params: Params, folder: Pa
     paths = arm.paths(explored)
     with TemporaryDirectory(prefix="ratchet-filters-") as kept:
         write_trajectories(Path(kept), paths)
-        write_rows(Path(kept) / "agent_rows.parquet", AgentRow, agent_rows(paths, arm.min_step))
+        write_rows(Path(kept) / "agent_rows.parquet", AgentRow, agent_rows(paths, arm.bar.step))
         fresh = agent_samples(Path(kept), network)
         older = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{Plan.read().round:04d}")
         known: list[Sample] = [sample for part in older for sample in agent_samples(part, network)]

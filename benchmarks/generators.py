@@ -24,6 +24,7 @@ from models.packing import Sample
 from models.roles import RewardModel
 from models.training import Schedule, train
 from models.tuning import Tuning, tunable, with_tuned
+from tasks.acceptance import Bar
 from tasks.attack import KNOWN
 from tasks.base import location
 from tasks.evaluate import Question, live
@@ -56,12 +57,12 @@ def explored() -> list[Question]:
     return [question for one in paths for question in live(replace(one, verdict=verdicts[one.id]))]
 
 
-def made(dataset: Path, without: str, params: Params, accept: float = 0.0) -> list[RewardRow]:
+def made(dataset: Path, without: str, params: Params, bar: Bar = Bar(0.0)) -> list[RewardRow]:  # noqa: B008 (frozen)
     """The reward rows of a dataset's trajectories, but those of a generator."""
     off = [] if without == ALL else [Generator(without)]
     negatives = params.filter.max_negatives
     paths = list(read_trajectories(dataset))
-    return reward_rows(paths, accept=accept, max_negatives=negatives, seed=params.seed, without=off)
+    return reward_rows(paths, bar=bar, max_negatives=negatives, seed=params.seed, without=off)
 
 
 def first(without: str, params: Params) -> RewardModel:
@@ -75,8 +76,8 @@ def again(without: str, params: Params) -> RewardModel:
     """The round's champion, retrained on all rows of the round but those of a generator, and as many replayed ones."""
     start = next(one for one in (STATE / "before" / "reward", STATE / "reward") if one.exists())
     network, plan = with_tuned(_base(params), start, trainable=True), Plan.read()
-    accept = plan.applied(params).filter.accept
-    fresh = _samples(ROUND / "scored", made(ROUND / "scored", without, params, accept), network, params)
+    rows = made(ROUND / "scored", without, params, plan.applied(params).filter.bar)
+    fresh = _samples(ROUND / "scored", rows, network, params)
     older = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{plan.round:04d}")
     known = [sample for part in older for sample in reward_samples(part, network, params.reward.ranking)]
     replayed = random.Random(params.seed).sample(known, min(len(known), len(fresh)))

@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
-from environments.types import End
+from environments.types import End, Episode
 from tasks.records import VARIED, Origin, Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What a path must reach to count as solved: this outcome reward, and this reward in each of its steps, 0..1."""
+
+    outcome: float
+    step: float = 0.0
+
+    def reached(self, episode: Episode) -> bool:
+        """Whether an episode reaches both. An outcome that was not scored does not; a step that was not, does."""
+        return (episode.outcome or 0.0) >= self.outcome and not self.slipped(episode)
+
+    def slipped(self, episode: Episode, since: int = 0) -> bool:
+        """Whether a step, from number ``since`` on, does not reach it."""
+        return any(step.score is not None and step.score < self.step for step in episode.acts[since:])
 
 
 class Rejection(StrEnum):
@@ -21,14 +38,16 @@ class Rejection(StrEnum):
     NO_STEPS = "no_steps"  # did nothing but say `complete`, which a reward model may like anywhere
     NOT_SCORED = "not_scored"  # has no outcome, which is not a low one
     LOW_OUTCOME = "low_outcome"  # outcome under filter.accept
-    NOT_BEST = "not_best"  # another trajectory of the same goal instance is shorter, or surer
+    LOW_STEP = "low_step"  # a step under filter.min_step
+    NOT_BEST = "not_best"  # another trajectory of the same goal instance is surer
     OVER_LIMIT = "over_limit"  # filter.max_per_goal others of the goal are surer
 
 
-def rejection(trajectory: Trajectory, accept: float) -> Rejection | None:
+def rejection(trajectory: Trajectory, bar: Bar) -> Rejection | None:
     """Why a trajectory does not count as solved, None when it does.
 
-    A demonstration counts because the world judged it; any other by the reward model's outcome alone.
+    A demonstration counts because the world judged it; any other by the reward model alone, its outcome and its steps.
+    Those that a continuation shares with the failed path may be slips: it is there to make up for them.
     """
     episode = trajectory.episode
     scored = trajectory.origin is not Origin.DEMONSTRATION
@@ -40,51 +59,40 @@ def rejection(trajectory: Trajectory, accept: float) -> Rejection | None:
         Rejection.EVALUATION: trajectory.origin is Origin.EVALUATION,
         Rejection.NO_STEPS: not episode.acts,
         Rejection.NOT_SCORED: scored and episode.outcome is None,
-        Rejection.LOW_OUTCOME: scored and (episode.outcome or 0.0) < accept,
+        Rejection.LOW_OUTCOME: scored and (episode.outcome or 0.0) < bar.outcome,
+        Rejection.LOW_STEP: scored and bar.slipped(episode, trajectory.shared),
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def judge(trajectories: Iterable[Trajectory], accept: float, max_per_goal: int) -> Mapping[str, Rejection | None]:
+def judge(trajectories: Iterable[Trajectory], bar: Bar, max_per_goal: int) -> Mapping[str, Rejection | None]:
     """Why each trajectory (by id) is left out of the agent rows, None for those that are in.
 
-    Of a goal instance the shortest solved trajectory is in, since what it does without is a detour; of those as short
-    the surest, which is that of the highest outcome. Of a goal the ``max_per_goal`` surest of these.
+    Of a goal instance the best solved trajectory is in (:func:`best`), of a goal the ``max_per_goal`` surest of these.
     """
     tried = sorted(trajectories, key=_sureness)
-    verdicts = {trajectory.id: rejection(trajectory, accept) for trajectory in tried}
-    solved = [trajectory for trajectory in tried if verdicts[trajectory.id] is None]
-    best: dict[str, Trajectory] = {}
-    for trajectory in sorted(solved, key=_length):
-        best.setdefault(trajectory.episode.instance.name, trajectory)
+    verdicts = {trajectory.id: rejection(trajectory, bar) for trajectory in tried}
+    kept = {trajectory.id for trajectory in best(tried, bar)}
     goals: Counter[str] = Counter()
-    for trajectory in solved:
-        instance = trajectory.episode.instance
-        if best[instance.name] is not trajectory:
+    for trajectory in (one for one in tried if verdicts[one.id] is None):
+        goal = trajectory.episode.instance.goal.id
+        goals[goal] += trajectory.id in kept
+        if trajectory.id not in kept:
             verdicts[trajectory.id] = Rejection.NOT_BEST
-            continue
-        goals[instance.goal.id] += 1
-        if goals[instance.goal.id] > max_per_goal:
+        elif goals[goal] > max_per_goal:
             verdicts[trajectory.id] = Rejection.OVER_LIMIT
     return verdicts
 
 
-def shortest(trajectories: Iterable[Trajectory], accept: float) -> list[Trajectory]:
-    """The solved trajectories that no other one of their goal instance is shorter than: the evidence of what is right.
-
-    On a longer one something was needless, and nobody knows what.
-    """
-    solved = [trajectory for trajectory in trajectories if rejection(trajectory, accept) is None]
-    least: dict[str, int] = {}
-    for trajectory in sorted(solved, key=_length):
-        least.setdefault(trajectory.episode.instance.name, _length(trajectory))
-    return [trajectory for trajectory in solved if _length(trajectory) == least[trajectory.episode.instance.name]]
+def best(trajectories: Iterable[Trajectory], bar: Bar) -> list[Trajectory]:
+    """Of each goal instance the surest solved trajectory, the shorter of two that are as sure: what is right there."""
+    found: dict[str, Trajectory] = {}
+    for trajectory in sorted(trajectories, key=_sureness):
+        if rejection(trajectory, bar) is None:
+            found.setdefault(trajectory.episode.instance.name, trajectory)
+    return list(found.values())
 
 
-def _sureness(trajectory: Trajectory) -> tuple[float, str]:
+def _sureness(trajectory: Trajectory) -> tuple[float, int, str]:
     outcome = trajectory.episode.outcome
-    return (1.0 if outcome is None else -outcome), trajectory.id
-
-
-def _length(trajectory: Trajectory) -> int:
-    return len(trajectory.episode.acts)
+    return (1.0 if outcome is None else -outcome), len(trajectory.episode.acts), trajectory.id

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from tasks.acceptance import rejection
+from tasks.acceptance import Bar, rejection
 from tasks.records import Trajectory
 
 _FACTORS = (0.8, 1.0, 1.25)  # of the temperature, that the instances of a round are explored at in turn
@@ -46,7 +46,7 @@ def balance(outcomes: Sequence[float], accept: float, wanted: int) -> float:
 
 
 def rebalanced(
-    explored: Iterable[Trajectory], temperatures: Mapping[str, float], now: Setting, wanted: int
+    explored: Iterable[Trajectory], temperatures: Mapping[str, float], now: Setting, wanted: int, step: float = 0.0
 ) -> tuple[Setting, float]:
     """The setting of the next round, and its mean balance score in this one; ties go to what is nearest to ``now``.
 
@@ -55,8 +55,9 @@ def rebalanced(
         temperatures: What each instance was explored at, by its name.
         now: The setting around which they were.
         wanted: The right paths wanted of an instance.
+        step: The reward that each step of a path must have, whatever the threshold.
     """
-    outcomes = _outcomes(explored)
+    outcomes = _outcomes(explored, Bar(0.0, step))
     instances: dict[float, list[list[float]]] = defaultdict(list)
     for name, temperature in temperatures.items():
         instances[temperature].append(outcomes.get(name, []))
@@ -74,12 +75,12 @@ def rebalanced(
     return best, scores[best]
 
 
-def _outcomes(explored: Iterable[Trajectory]) -> dict[str, list[float]]:
+def _outcomes(explored: Iterable[Trajectory], bar: Bar) -> dict[str, list[float]]:
     """Of each instance by its name, the outcome rewards of its distinct paths: the highest, where some are the same."""
     found: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
     for one in explored:
         outcome, taken = one.episode.outcome, tuple(str(step.action) for step in one.episode.acts)
-        if outcome is not None and rejection(one, accept=0.0) is None:
+        if outcome is not None and rejection(one, bar) is None:
             paths = found[one.episode.instance.name]
             paths[taken] = max(outcome, paths.get(taken, 0.0))
     return {name: list(paths.values()) for name, paths in found.items()}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from environments.types import Instance
-from tasks.acceptance import rejection
+from tasks.acceptance import Bar, rejection
 from tasks.balance import Setting, rebalanced
 from tasks.curriculum import Curriculum
 from tasks.errors import RecordError
@@ -44,16 +44,16 @@ def run(params: Params) -> None:
     history = _history()
     found_out = read_json(evaluation / "explored.json")
     plan = Plan.read()
-    accept = plan.applied(params).filter.accept
-    monitors = watch(read_trajectories(ROUND / "scored"), found_out["verdicts"], judgements, accept, history)
+    bar = plan.applied(params).filter.bar
+    monitors = watch(read_trajectories(ROUND / "scored"), found_out["verdicts"], judgements, bar, history)
     monitors["agent"] = {"kl": found_out["kl"]}
     alarms = raised(monitors, params.decide.limits)
     alarms["reward"] += objections(judgements, attacks, params.decide.alpha)
     decision = decide(episodes, judgements, params.decide.alpha, params.evaluate.looks, alarms)
     _roll_back(decision, in_doubt(monitors, params.decide.limits))
     found = Curriculum.read(STATE / "curriculum.json")
-    setting = _rebalance(plan, setting_of(found, params), params.explore.balance, monitors)
-    curriculum = found.next(solved(read_trajectories(ROUND / "scored"), accept), setting)
+    setting = _rebalance(plan, Setting(setting_of(found, params).temperature, bar.outcome), params, monitors)
+    curriculum = found.next(solved(read_trajectories(ROUND / "scored"), bar), setting)
     used = monitors["challenger" if decision["reward"]["promoted"] else "champion"]["accepted_wrong"]
     history += [] if used is None else [used]
     write_whole(ROUND / "state", lambda aside: _write_state(aside, decision, found.round, curriculum, history))
@@ -61,12 +61,14 @@ def run(params: Params) -> None:
     write_json(ROUND / "monitors.json", monitors)
 
 
-def _rebalance(plan: Plan, now: Setting, wanted: int | None, monitors: dict[str, Any]) -> Setting | None:
+def _rebalance(plan: Plan, now: Setting, params: Params, monitors: dict[str, Any]) -> Setting | None:
     """How the next round is to explore, where that is left to what this one found; the monitors say it too."""
+    wanted = params.explore.balance
     if wanted is None or plan.accept is None:
         return None
     temperatures = {f"{one.goal}/{one.seed}": one.temperature or now.temperature for one in plan.instances}
-    setting, score = rebalanced(read_trajectories(ROUND / "scored"), temperatures, now, wanted)
+    explored, step = read_trajectories(ROUND / "scored"), params.filter.min_step
+    setting, score = rebalanced(explored, temperatures, now, wanted, step)
     monitors["next"] = {**asdict(setting), "balance": score}
     return setting
 
@@ -93,7 +95,7 @@ def decide(
     }
 
 
-def solved(trajectories: Iterable[Trajectory], accept: float) -> list[tuple[str, bool]]:
+def solved(trajectories: Iterable[Trajectory], bar: Bar) -> list[tuple[str, bool]]:
     """(goal id, solved) of each goal instance tried: solved when some path counts as solved.
 
     An instance without a scored path (its world crashed) says nothing about the agent and is left out.
@@ -102,7 +104,7 @@ def solved(trajectories: Iterable[Trajectory], accept: float) -> list[tuple[str,
     for trajectory in trajectories:
         instance = trajectory.episode.instance
         if trajectory.episode.outcome is not None:
-            found[instance] = found.get(instance, False) or rejection(trajectory, accept) is None
+            found[instance] = found.get(instance, False) or rejection(trajectory, bar) is None
     return [(instance.goal.id, success) for instance, success in found.items()]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from environments.oracles import next_action, pages
 from environments.registry import load_goals, open_world
 from environments.types import Action, End, Episode, Goal, Instance, Kind, Step, World
+from tasks.acceptance import Bar
 from tasks.curriculum import easy_enough
 from tasks.errors import RatchetError
 from tasks.files import CALIBRATION, SEED, write_whole
@@ -86,5 +87,5 @@ def _store(folder: Path, trajectories: list[Trajectory], params: Params) -> None
     solved = [one for one in trajectories if one.origin is Origin.DEMONSTRATION]
     write_rows(folder / "agent_rows.parquet", AgentRow, agent_rows(solved, 0.0))
     negatives, without = params.filter.max_negatives, params.filter.without
-    rows = reward_rows(trajectories, accept=0.0, max_negatives=negatives, seed=params.seed, without=without)
+    rows = reward_rows(trajectories, bar=Bar(0.0), max_negatives=negatives, seed=params.seed, without=without)
     write_rows(folder / "reward_rows.parquet", RewardRow, rows)

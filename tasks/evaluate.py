@@ -21,6 +21,7 @@ from models.engine import Source
 from models.prompts import Context, context_at
 from models.roles import Agent, load_reward_model
 from tasks import attack
+from tasks.acceptance import Bar
 from tasks.curriculum import Curriculum
 from tasks.demonstrate import demonstrate
 from tasks.drift import divergence
@@ -187,7 +188,7 @@ def attacks(demonstrations: Sequence[Trajectory]) -> list[Question]:
 def _pairs(demonstrations: Sequence[Trajectory], params: Params) -> list[Question]:
     """Held-out pairs: rows of the demonstrations, made by the generators of training rows."""
     known = {one.id: one.episode for one in demonstrations}
-    rows = reward_rows(demonstrations, accept=0.0, max_negatives=params.filter.max_negatives, seed=params.seed)
+    rows = reward_rows(demonstrations, bar=Bar(0.0), max_negatives=params.filter.max_negatives, seed=params.seed)
     return [
         _question(
             row.id, known[row.trajectory], row.step, Action.parse(row.action), row.label, "pairs", row.instruction

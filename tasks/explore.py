@@ -97,7 +97,7 @@ def explore(
 
 def _failed(episodes: list[Episode], params: Params) -> list[tuple[int, Episode]]:
     """The best of the failed paths, where no path was accepted: (number, episode)."""
-    if any((episode.outcome or 0.0) >= params.score.accept for episode in episodes):
+    if any(params.filter.bar.reached(episode) for episode in episodes):
         return []
     ranked = sorted(enumerate(episodes), key=lambda item: -(item[1].outcome or 0.0))
     return [(number, episode) for number, episode in ranked if len(episode.steps) > 1][: params.explore.continue_paths]

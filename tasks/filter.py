@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from environments.types import COMPLETE, Action, End
-from tasks.acceptance import Rejection, judge
+from tasks.acceptance import Bar, Rejection, judge
 from tasks.errors import GateError
 from tasks.files import ROUND, write_json, write_whole
 from tasks.params import Params
@@ -36,19 +36,20 @@ def run(params: Params) -> None:
         GateError: when there is no row at all. Without agent rows alone, the stage validate stops the round.
     """
     chosen = Plan.read().applied(params).filter
+    bar = chosen.bar
     trajectories = list(read_trajectories(ROUND / "scored"))
-    verdicts = judge(trajectories, chosen.accept, chosen.max_per_goal)
+    verdicts = judge(trajectories, bar, chosen.max_per_goal)
     accepted = [trajectory for trajectory in trajectories if verdicts[trajectory.id] is None]
-    for_agent = agent_rows(accepted, chosen.min_step)
+    for_agent = agent_rows(accepted, bar.step)
     for_reward = reward_rows(
         trajectories,
-        accept=chosen.accept,
+        bar=bar,
         max_negatives=chosen.max_negatives,
         seed=params.seed,
         without=chosen.without,
     )
     if not for_agent and not for_reward:
-        raise GateError(_nothing(verdicts, chosen.accept))
+        raise GateError(_nothing(verdicts, bar))
     used = {row.trajectory for row in for_agent} | {row.trajectory for row in for_reward}
 
     def write(folder: Path) -> None:
@@ -65,7 +66,7 @@ def agent_rows(trajectories: Iterable[Trajectory], min_step: float) -> list[Agen
     """The steps of the trajectories as things to imitate, and `complete` on the last screen where it was said.
 
     A world that closed by itself leaves nobody to say it. A second row with the same prompt and action is left out,
-    and so is a step that was scored under ``min_step``: a slip that the path recovered from.
+    and so is a step that was scored under ``min_step``: a slip of a failed path, whose continuation made up for it.
     """
     rows = []
     seen: set[tuple[Situation, Action]] = set()
@@ -130,11 +131,11 @@ def _counts(reasons: Sequence[Rejection | None]) -> dict[str, Any]:
     }
 
 
-def _nothing(verdicts: Mapping[str, Rejection | None], accept: float) -> str:
+def _nothing(verdicts: Mapping[str, Rejection | None], bar: Bar) -> str:
     dropped = Counter(reason.value for reason in verdicts.values() if reason is not None)
     reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(dropped.items())) or "there are none"
     return (
         f"{ROUND / 'scored'}: {len(verdicts)} trajectories ({reasons}) give no row; training needs one with "
-        f"an outcome of at least filter.accept = {accept}; raise propose.per_goal or explore.candidates in "
-        "params.yaml and run `dvc repro filter`"
+        f"an outcome of at least filter.accept = {bar.outcome} and steps of at least filter.min_step = {bar.step}; "
+        "raise propose.per_goal or explore.candidates in params.yaml and run `dvc repro filter`"
     )

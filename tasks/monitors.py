@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist, fmean, variance
 from typing import Any
 
-from tasks.acceptance import rejection
+from tasks.acceptance import Bar, rejection
 from tasks.metrics import ACCEPT, MODELS, Judgement
 from tasks.params import Limits
 from tasks.records import Trajectory
@@ -25,7 +25,7 @@ def watch(
     explored: Iterable[Trajectory],
     verdicts: Mapping[str, bool],
     judgements: Sequence[Judgement],
-    accept: float,
+    bar: Bar,
     history: Sequence[float],
 ) -> dict[str, Any]:
     """The content of ``monitors.json``: of exploration, and of each reward model on this round's live outcomes.
@@ -34,17 +34,17 @@ def watch(
 
     Args:
         verdicts: the world's on explored paths, by the trajectory's id.
-        accept: the outcome reward from which an explored path counts as solved.
+        bar: what an explored path must reach to count as solved.
         history: ``accepted_wrong`` of the reward model that each earlier round left in use.
     """
     live = [item for item in judgements if item["query"] == "outcome" and item["source"] == "live"]
     labels = [item["label"] for item in live]
     champion, challenger = (judging(labels, [item[model] for item in live], history) for model in MODELS)
     challenger["distance"] = _mean([abs(item["challenger"] - item["champion"]) for item in judgements])
-    return {"explored": exploration(explored, verdicts, accept), "champion": champion, "challenger": challenger}
+    return {"explored": exploration(explored, verdicts, bar), "champion": champion, "challenger": challenger}
 
 
-def exploration(explored: Iterable[Trajectory], verdicts: Mapping[str, bool], accept: float) -> dict[str, float | None]:
+def exploration(explored: Iterable[Trajectory], verdicts: Mapping[str, bool], bar: Bar) -> dict[str, float | None]:
     """What the search reached by the world's verdict, and what of it the reward model accepted.
 
     ``pass_1`` is the chance that a path of an instance, drawn at random, reaches the goal, and ``pass_k`` the share of
@@ -57,7 +57,7 @@ def exploration(explored: Iterable[Trajectory], verdicts: Mapping[str, bool], ac
     for trajectory in judged:
         tried.setdefault(trajectory.episode.instance.name, []).append(trajectory)
     right = {name: [one for one in paths if verdicts[one.id]] for name, paths in tried.items()}
-    accepted = [verdicts[one.id] for one in judged if rejection(one, accept) is None]
+    accepted = [verdicts[one.id] for one in judged if rejection(one, bar) is None]
     return {
         "pass_1": _mean([len(right[name]) / len(paths) for name, paths in tried.items()]),
         "pass_k": _mean([float(bool(paths)) for paths in right.values()]),

@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from models.roles import Together
+from tasks.acceptance import Bar
 from tasks.errors import ParamsError
 from tasks.generators import Generator
 
@@ -159,8 +160,8 @@ class Explore(Section):
     ``best_of_n`` samples ``paths`` whole paths instead. ``prior`` is what a beam makes of a candidate's share of the
     samples, beside its reward. The budgets are of one goal instance; actions of replays
     are not counted, and what ``budget_seconds`` cuts short depends on the machine.
-    ``balance`` is the number of right paths wanted of an instance: from the second round on temperature and the
-    thresholds ``accept`` are those that came nearest to it (:mod:`tasks.balance`); null leaves them as they are.
+    ``balance`` is the number of right paths wanted of an instance: from the second round on temperature and
+    ``filter.accept`` are those that came nearest to it (:mod:`tasks.balance`); null leaves them as they are.
     """
 
     method: Literal["beam", "best_of_n"]
@@ -175,16 +176,11 @@ class Explore(Section):
     budget_seconds: float | None = Field(gt=0)
 
 
-class Score(Section):
-    """``accept``: the outcome reward, 0..1, from which a continuation counts as solved."""
-
-    accept: float = Field(ge=0, le=1)
-
-
 class Filter(Section):
     """Which trajectories and rows are kept; ``without`` names generators of reward rows that are switched off.
 
-    Of an accepted trajectory the agent learns the steps with a reward of at least ``min_step``.
+    A path counts as solved with an outcome reward of ``accept`` and rewards of ``min_step`` in each of its steps; of a
+    failed path that was continued to success the agent learns the steps that have it.
     """
 
     accept: float = Field(ge=0, le=1)
@@ -192,6 +188,11 @@ class Filter(Section):
     max_per_goal: int = Field(ge=1)
     max_negatives: int = Field(ge=1)
     without: list[Annotated[Generator, Field(strict=False)]]
+
+    @property
+    def bar(self) -> Bar:
+        """What a path must reach to count as solved."""
+        return Bar(self.accept, self.min_step)
 
 
 class Validate(Section):
@@ -259,7 +260,6 @@ class Params(Section):
     warm_reward: Train
     propose: Propose
     explore: Explore
-    score: Score
     filter: Filter
     attack: Attack
     train_reward: RetrainReward

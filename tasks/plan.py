@@ -33,7 +33,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The proposals of a round; ``accept`` stands in place of the parameters' two where it is not None."""
+    """The proposals of a round; ``accept`` stands in place of the parameters' where it is not None."""
 
     round: int
     instances: Sequence[Proposal]
@@ -54,8 +54,7 @@ class Plan:
         """The parameters with what the plan says of accepting."""
         if self.accept is None:
             return params
-        score, kept = (part.model_copy(update={"accept": self.accept}) for part in (params.score, params.filter))
-        return params.model_copy(update={"score": score, "filter": kept})
+        return params.model_copy(update={"filter": params.filter.model_copy(update={"accept": self.accept})})
 
 
 def _said(record: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from environments.oracles import pages
 from environments.registry import load_goals, open_world
 from environments.types import Action, End, Episode, Goal, Instance, World, WorldError
 from models.prompts import context_at
+from tasks.acceptance import Bar
 from tasks.audit.canaries import canaries
 from tasks.audit.cases import Case, Labelled, Part, outcome_case, pair_case, step_cases, trajectory_of
 from tasks.audit.ground import Ground, Steps
@@ -83,7 +84,7 @@ def with_pairs(found: Sequence[Labelled], unseen: Iterable[str], max_negatives: 
     known = {trajectory.id: trajectory for trajectory in demonstrations}
     apart = set(unseen)
     rows: dict[str, list[Case]] = {}
-    for row in reward_rows(demonstrations, accept=0.0, max_negatives=max_negatives, seed=seed):
+    for row in reward_rows(demonstrations, bar=Bar(0.0), max_negatives=max_negatives, seed=seed):
         part: Part = "unseen" if row.goal in apart else "held-out"
         case = pair_case(
             known[row.trajectory], row.step, row.instruction, Action.parse(row.action), row.label, part, row.generator

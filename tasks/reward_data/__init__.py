@@ -1,7 +1,7 @@
 """Reward rows from trajectories: what the reward model learns, and from which evidence.
 
-Evidence is a path that was solved, as short as any of its goal instance (the world says so of demonstrations, the
-reward model's outcome of the others), or what became of a failed path's continuations. One module a source.
+Evidence is the best solved path of a goal instance (the world says so of demonstrations, the reward model of the
+others), or what became of a failed path's continuations. One module a source.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 
-from tasks.acceptance import shortest
+from tasks.acceptance import Bar, best
 from tasks.generators import Generator
 from tasks.records import RewardRow, Trajectory
 from tasks.reward_data.balance import choose
@@ -28,7 +28,7 @@ __all__ = ["Generator", "reward_rows"]
 def reward_rows(
     trajectories: Iterable[Trajectory],
     *,
-    accept: float,
+    bar: Bar,
     max_negatives: int,
     seed: int,
     without: Collection[Generator] = (),
@@ -42,13 +42,13 @@ def reward_rows(
 
     Args:
         trajectories: Demonstrations, search paths and continuations, all of them that there are.
-        accept: The outcome from which a path counts as solved, 0..1.
+        bar: What a path must reach to count as solved.
         max_negatives: The negatives of a step, at most.
         seed: Fixes which other goal a `complete` is shown with.
         without: The generators that are switched off.
     """
     ordered = sorted(trajectories, key=lambda trajectory: trajectory.id)
-    drafted = _drafts(ordered, accept, max_negatives, seed)
+    drafted = _drafts(ordered, bar, max_negatives, seed)
     drafts = choose((item for item in drafted if item.generator not in without), max_negatives)
     drafts.sort(key=lambda item: (item.trajectory.id, item.step))
     rows = []
@@ -60,12 +60,12 @@ def reward_rows(
     return rows
 
 
-def _drafts(trajectories: list[Trajectory], accept: float, max_negatives: int, seed: int) -> Iterator[Draft]:
+def _drafts(trajectories: list[Trajectory], bar: Bar, max_negatives: int, seed: int) -> Iterator[Draft]:
     instructions = _instructions(trajectories)
-    yield from continued(trajectories, accept)
+    yield from continued(trajectories, bar)
     for trajectory in trajectories:
         yield from varied(trajectory)
-    for trajectory in shortest(trajectories, accept):
+    for trajectory in best(trajectories, bar):
         yield from proposed(trajectory)
         yield from executed(trajectory, max_negatives)
         yield from endings(trajectory, instructions, max_negatives, seed)

@@ -10,32 +10,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from environments.types import Action, End
-from tasks.acceptance import rejection
+from tasks.acceptance import Bar, rejection
 from tasks.generators import Generator
 from tasks.records import Origin, Trajectory
 from tasks.reward_data.draft import Draft, Situation, situation, unsure
 
 
-def continued(trajectories: Sequence[Trajectory], accept: float) -> Iterator[Draft]:
+def continued(trajectories: Sequence[Trajectory], bar: Bar) -> Iterator[Draft]:
     """A row for each step of a failed search path from which scored continuations start.
 
     A solved path through the same step counts as one more rollout from it.
     """
-    results = _results(trajectories, accept)
-    solved = {place for item in trajectories if rejection(item, accept) is None for place in _places(item)}
+    results = _results(trajectories, bar)
+    solved = {place for item in trajectories if rejection(item, bar) is None for place in _places(item)}
     for trajectory in trajectories:
-        outcome = trajectory.episode.outcome
-        if trajectory.origin is not Origin.SEARCH or outcome is None or outcome >= accept:
+        episode = trajectory.episode
+        if trajectory.origin is not Origin.SEARCH or episode.outcome is None or bar.reached(episode):
             continue
         for index, place in enumerate(_places(trajectory)):
             if (trajectory.id, index + 1) in results:
                 good = results[trajectory.id, index + 1] or place in solved
-                score = unsure(trajectory.episode.steps[index].score)
+                score = unsure(episode.steps[index].score)
                 ease = score if good else 1 - score
                 yield Draft(trajectory, index, place[1], Generator.CONTINUATION, good, ease)
 
 
-def _results(trajectories: Sequence[Trajectory], accept: float) -> dict[tuple[str, int], bool]:
+def _results(trajectories: Sequence[Trajectory], bar: Bar) -> dict[tuple[str, int], bool]:
     """Whether any continuation ended well, by what they continue: the path and how many of its steps."""
     results: dict[tuple[str, int], bool] = {}
     for trajectory in trajectories:
@@ -44,7 +44,7 @@ def _results(trajectories: Sequence[Trajectory], accept: float) -> dict[tuple[st
         said = episode.outcome is not None and episode.end not in (End.CRASHED, End.BUDGET)
         if trajectory.origin is Origin.CONTINUATION and said:
             start = trajectory.parent, trajectory.shared
-            results[start] = results.get(start, False) or rejection(trajectory, accept) is None
+            results[start] = results.get(start, False) or rejection(trajectory, bar) is None
     return results
 
 

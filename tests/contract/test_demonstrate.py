@@ -10,7 +10,7 @@ import pytest
 
 from environments.registry import load_goals, open_world
 from environments.types import Instance, World
-from tasks.acceptance import Rejection, rejection
+from tasks.acceptance import Bar, Rejection, rejection
 from tasks.demonstrate import demonstrate
 from tasks.records import Origin, Trajectory
 from tasks.reward_data import Generator, reward_rows
@@ -119,7 +119,7 @@ def test_where_one_move_is_all_there_is_nothing_can_be_left_out_or_exchanged(wor
 def test_what_each_teaches(world: World) -> None:
     whole = solved(world, "login-user", 0)
     found = varied(world, whole)
-    assert {rejection(one, 0.0) for one in found.values()} == {Rejection.VARIED}  # the agent learns from none
+    assert {rejection(one, Bar(0.0)) for one in found.values()} == {Rejection.VARIED}  # the agent learns from none
     rows = {
         origin: [(item.step, str(item.action), item.label, item.generator) for item in rows_of(one)]
         for origin, one in found.items()
@@ -136,6 +136,6 @@ def test_what_each_teaches(world: World) -> None:
     assert rows[Origin.SLIPPED] == [
         (step, action, True, Generator.RECOVERED) for step, action in enumerate([*slipped, "complete"]) if step
     ]
-    kept = reward_rows([whole, *found.values()], accept=0.0, max_negatives=3, seed=0)
+    kept = reward_rows([whole, *found.values()], bar=Bar(0.0), max_negatives=3, seed=0)
     by_trajectory = {one.id: {row.generator for row in kept if row.trajectory == one.id} for one in found.values()}
     assert list(by_trajectory.values()) == [{"spoiled"}, {"equivalent"}, {"recovered"}]

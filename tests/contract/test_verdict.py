@@ -11,6 +11,7 @@ from environments.miniwob import MiniWoB
 from environments.registry import load_goals
 from environments.types import Instance
 from models.baselines import RandomAgent, WordOverlap
+from tasks.acceptance import Bar
 from tasks.explore import explore
 from tasks.filter import agent_rows
 from tasks.params import load_params
@@ -44,7 +45,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     scored = [score_episode(trajectory.episode, judge) for trajectory in trajectories]
     rows = [
         *agent_rows(trajectories, 0.0),
-        *reward_rows(trajectories, accept=0.5, max_negatives=3, seed=0),
+        *reward_rows(trajectories, bar=Bar(0.5), max_negatives=3, seed=0),
     ]
     files = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
     return files | {"scored": repr(scored).encode(), "rows": repr(rows).encode()}

@@ -16,6 +16,7 @@ from small_round import goal, params, rows_of, trajectory, write_curriculum, wri
 
 from environments.types import End
 from tasks import decide
+from tasks.acceptance import Bar
 from tasks.balance import Setting
 from tasks.curriculum import Curriculum
 from tasks.errors import RecordError
@@ -298,7 +299,7 @@ def test_solved_is_by_instance_and_unscored_ones_say_nothing() -> None:
         trajectory(3, None, seed=10_001),
         replace(crashed, episode=replace(crashed.episode, end=End.CRASHED)),
     ]
-    assert decide.solved(trajectories, 0.5) == [("click-ok", True), ("click-ok", False)]
+    assert decide.solved(trajectories, Bar(0.5)) == [("click-ok", True), ("click-ok", False)]
 
 
 JUDGEMENTS = [

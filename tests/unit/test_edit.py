@@ -6,6 +6,7 @@ import pytest
 from hand_built import COMPLETE, FORM, MAIL, NAME, POST, SUBMIT, click, demonstration, typed
 
 from environments.types import Action, Element
+from tasks.acceptance import Bar
 from tasks.generators import Generator
 from tasks.records import Trajectory
 from tasks.reward_data import reward_rows
@@ -59,11 +60,11 @@ def test_a_name_pressed_twice_is_edited_once() -> None:
 
 def test_they_are_rows_like_any_other_and_can_be_switched_off() -> None:
     path = demonstration(click(MAIL), click(SUBMIT), instruction="Tick Mail and click Submit.")
-    made = reward_rows([path], accept=0.5, max_negatives=3, seed=0)
+    made = reward_rows([path], bar=Bar(0.5), max_negatives=3, seed=0)
     assert [(row.step, row.action, row.label) for row in made if row.generator == Generator.EDITED] == [
         (0, str(click(MAIL)), False),
         (0, str(click(POST)), True),
         (2, "complete", False),
     ]
-    without = reward_rows([path], accept=0.5, max_negatives=3, seed=0, without=[Generator.EDITED])
+    without = reward_rows([path], bar=Bar(0.5), max_negatives=3, seed=0, without=[Generator.EDITED])
     assert {row.instruction for row in without} == {path.episode.instruction}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environments.types import End, Instance
-from tasks.acceptance import Rejection, judge, rejection, shortest
+from tasks.acceptance import Bar, Rejection, best, judge, rejection
 from tasks.errors import GateError
 from tasks.files import ROUND, digest, read_json
 from tasks.filter import agent_rows, run
@@ -106,7 +106,7 @@ def test_what_was_kept_and_why_not_is_told(filtered: Stage) -> None:
         },
         "broken": {"tried": 1, "finished": 0, "accepted": 0, "dropped": {"crashed": 1}},
     }
-    assert report["agent_rows"] == 4
+    assert report["agent_rows"] == 5  # three of the surest path, two of the one that is within the limit
     assert report["reward_rows"]["continuation"] == {"positive": 0, "negative": 1}
     assert report["reward_rows"]["executed"]["negative"] == 0
 
@@ -145,8 +145,8 @@ def test_without_any_row_the_round_stops(filtered: Stage) -> None:
         filtered([FAILED, CRASHED])
     assert str(error.value) == (
         "data/round/scored: 2 trajectories (1 crashed, 1 low_outcome) give no row; training needs one with "
-        "an outcome of at least filter.accept = 0.5; raise propose.per_goal or explore.candidates in "
-        "params.yaml and run `dvc repro filter`"
+        "an outcome of at least filter.accept = 0.5 and steps of at least filter.min_step = 0.5; "
+        "raise propose.per_goal or explore.candidates in params.yaml and run `dvc repro filter`"
     )
     assert not (ROUND / "rows").exists()
 
@@ -173,47 +173,77 @@ def test_without_any_trajectory_the_round_stops(filtered: Stage) -> None:
     ],
 )
 def test_a_trajectory_is_solved_or_it_is_said_why_not(path: Trajectory, reason: Rejection | None) -> None:
-    assert rejection(path, 0.5) is reason
+    assert rejection(path, Bar(0.5)) is reason
 
 
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
         (trajectory(click(NAME), outcome=0.9), trajectory(click(MAIL), outcome=0.8)),
-        (trajectory(click(NAME), outcome=0.8), trajectory(*[click(NAME)] * 3, outcome=0.9)),
+        (trajectory(*[click(NAME)] * 3, outcome=0.9), trajectory(click(NAME), outcome=0.8)),
+        (trajectory(click(NAME), outcome=0.9), trajectory(*[click(NAME)] * 3, outcome=0.9)),
         (trajectory(*[click(NAME)] * 2, COMPLETE, outcome=0.5), trajectory(click(NAME), outcome=0.4)),
     ],
-    ids=["surer", "shorter", "solved"],
+    ids=["surer", "surer, though longer", "as sure, and shorter", "solved"],
 )
 def test_the_best_of_an_instance_is_accepted(better: Trajectory, worse: Trajectory) -> None:
     paths = [replace(worse, id="r/form/0/0"), replace(better, id="r/form/0/1")]
-    assert [name for name, reason in judge(paths, 0.5, 4).items() if reason is None] == ["r/form/0/1"]
+    assert [name for name, reason in judge(paths, Bar(0.5), 4).items() if reason is None] == ["r/form/0/1"]
 
 
 def test_of_two_equally_good_ones_the_lower_id_is_accepted() -> None:
     paths = [trajectory(click(NAME), place=1), trajectory(click(NAME), COMPLETE, place=0)]
-    assert [name for name, reason in judge(paths, 0.5, 4).items() if reason is None] == [paths[1].id]
+    assert [name for name, reason in judge(paths, Bar(0.5), 4).items() if reason is None] == [paths[1].id]
 
 
 def test_of_a_goal_the_surest_are_accepted_however_long() -> None:
     long = trajectory(*[click(NAME)] * 3, seed=1, outcome=0.9)
     short = trajectory(click(NAME), seed=2, outcome=0.8)
-    assert judge([short, long], 0.5, 1) == {long.id: None, short.id: Rejection.OVER_LIMIT}
+    assert judge([short, long], Bar(0.5), 1) == {long.id: None, short.id: Rejection.OVER_LIMIT}
 
 
-def test_what_is_right_is_told_by_the_shortest_paths_alone() -> None:
-    """The long way to the same end pressed Mail for nothing; Post did as well as Name."""
-    long = trajectory(click(MAIL), click(NAME), click(SUBMIT), outcome=0.95)
-    short = trajectory(click(NAME), click(SUBMIT), place=1, outcome=0.9, candidates={0: (tried(click(MAIL), 0.9),)})
-    other = trajectory(click(POST), click(SUBMIT), place=2, outcome=0.9)
+def test_what_is_right_is_told_by_the_surest_path_without_a_slip() -> None:
+    """A form that is half filled in is shorter, and less sure; one in which Mail was pressed for nothing has a slip."""
+    whole = trajectory(
+        click(NAME), click(POST), click(SUBMIT), outcome=0.98, candidates={0: (tried(click(MAIL), 0.9),)}
+    )
+    half = trajectory(click(NAME), click(SUBMIT), place=1, outcome=0.95)
+    slip = trajectory(*[click(MAIL)] * 2, click(SUBMIT), place=2, outcome=0.99, scores={0: 0.8, 1: 0.02, 2: 0.9})
     wrong = trajectory(click(SUBMIT), place=3, outcome=0.1)
     elsewhere = trajectory(*[click(MAIL)] * 3, seed=4, outcome=0.9)
-    assert shortest([long, short, other, wrong, elsewhere], 0.5) == [short, other, elsewhere]
-    rows = reward_rows([long, short], accept=0.5, max_negatives=3, seed=0)
+    bar = Bar(0.5, 0.5)
+    assert best([half, whole, slip, wrong, elsewhere], bar) == [whole, elsewhere]
+    rows = reward_rows([half, whole, slip], bar=bar, max_negatives=3, seed=0)
     at_first = {row.action: row.label for row in rows if row.step == 0}
     assert at_first[str(click(NAME))] is True
     assert at_first[str(click(MAIL))] is False
-    assert long.id not in {row.trajectory for row in rows}
+    assert {row.trajectory for row in rows} == {whole.id}
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        (trajectory(click(MAIL), click(SUBMIT), scores={0: 0.49, 1: 0.9}), Rejection.LOW_STEP),
+        (trajectory(click(MAIL), click(SUBMIT), scores={0: 0.5, 1: 0.9}), None),
+        (trajectory(click(MAIL), click(SUBMIT), scores={1: 0.9}), None),  # what was not scored is not low
+        (trajectory(click(MAIL), COMPLETE, scores={0: 0.9, 1: 0.1}), None),  # its outcome is judged, not its last word
+    ],
+)
+def test_a_path_with_a_slip_is_not_solved(path: Trajectory, reason: Rejection | None) -> None:
+    bar = Bar(0.5, 0.5)
+    assert rejection(path, bar) is reason
+    assert bar.reached(path.episode) is (reason is None)
+
+
+def test_a_continuation_may_make_up_for_the_slips_of_the_failed_path() -> None:
+    """It shares the first step; a slip of its own is another matter."""
+    scores = {0: 0.1, 1: 0.9, 2: 0.8}
+    made_up = trajectory(
+        *(click(MAIL), click(MAIL), click(SUBMIT)), origin=Origin.CONTINUATION, parent="r/0", shared=1, scores=scores
+    )
+    assert rejection(made_up, Bar(0.5, 0.5)) is None
+    assert [row.step for row in agent_rows([made_up], 0.5)] == [1, 2, 3]  # and its slip is not imitated
+    assert rejection(replace(made_up, shared=0), Bar(0.5, 0.5)) is Rejection.LOW_STEP
 
 
 OUTCOMES = st.sampled_from([None, 0.1, 0.6, 0.9])
@@ -226,12 +256,12 @@ def test_what_is_accepted_of_any_round(made: list[tuple[str, int, float | None, 
         trajectory(click(SUBMIT), goal=goal, seed=seed, place=place, outcome=outcome, end=end)
         for place, (goal, seed, outcome, end) in enumerate(made)
     ]
-    verdicts = judge(paths, 0.5, limit)
+    verdicts = judge(paths, Bar(0.5), limit)
     accepted = [path for path in paths if verdicts[path.id] is None]
-    assert all(rejection(path, 0.5) is None for path in accepted)
+    assert all(rejection(path, Bar(0.5)) is None for path in accepted)
     instances = [path.episode.instance for path in accepted]
     assert len(set(instances)) == len(instances)
-    solved = {path.episode.instance for path in paths if rejection(path, 0.5) is None}
+    solved = {path.episode.instance for path in paths if rejection(path, Bar(0.5)) is None}
     for goal in "ab":
         assert _of(goal, instances) == min(limit, _of(goal, solved))
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hand_built import COMPLETE, MAIL, NAME, SUBMIT, click, trajectory
 
+from tasks.acceptance import Bar
 from tasks.metrics import Judgement
 from tasks.monitors import exploration, judging, raised, separation, separation_doubt, slope, watch
 from tasks.params import Limits
@@ -32,14 +33,14 @@ def test_exploration_by_hand() -> None:
     wrong = [_path(0, click(MAIL), place=3), _path(1, click(MAIL), place=0), _path(1, click(MAIL), place=1)]
     unjudged = _path(3, click(NAME))
     verdicts = {**{one.id: True for one in right}, **{one.id: False for one in wrong}}
-    found = exploration([*right, *wrong, unjudged], verdicts, accept=0.5)
+    found = exploration([*right, *wrong, unjudged], verdicts, bar=Bar(0.5))
     assert found["pass_1"] == pytest.approx((3 / 4 + 0 + 1) / 3)
     assert found["pass_k"] == pytest.approx(2 / 3)
     assert found["diversity"] == (2 + 1) / 2
     assert found["accepted"] == 6 / 7
     assert found["accepted_wrong"] == 3 / 6
     assert found["accepted_wrong_low"] == pytest.approx(0.1876, abs=1e-4)
-    assert set(exploration([], {}, accept=0.5).values()) == {None}
+    assert set(exploration([], {}, bar=Bar(0.5)).values()) == {None}
 
 
 def test_separation_by_hand() -> None:

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from environments.types import Action, Candidate, End, Kind
 from models.prompts import context_at, message
+from tasks.acceptance import Bar
 from tasks.records import Origin, RewardRow, Trajectory
 from tasks.reward_data import Generator, reward_rows
 from tasks.reward_data.balance import choose
@@ -36,7 +37,7 @@ ENTER = Action(Kind.PRESS, text="Enter")
 
 
 def make(*trajectories: Trajectory, most: int = 3) -> list[RewardRow]:
-    return reward_rows(trajectories, accept=0.5, max_negatives=most, seed=0)
+    return reward_rows(trajectories, bar=Bar(0.5), max_negatives=most, seed=0)
 
 
 def test_a_prompt_is_judged_once() -> None:
@@ -52,8 +53,8 @@ def test_the_hardest_of_equal_rows_stays() -> None:
 def test_of_a_contradiction_neither_side_stays() -> None:
     both = (tried(click(MAIL), 0.9), tried(click(POST), 0.9))
     paths = [
-        trajectory(click(first), click(SUBMIT), place=place, candidates={0: both})
-        for place, first in enumerate((MAIL, POST))
+        trajectory(click(first), click(SUBMIT), seed=seed, candidates={0: both})
+        for seed, first in enumerate((MAIL, POST))
     ]
     rows = make(*paths)
     assert not {row.action for row in rows if row.step == 0} & {str(click(MAIL)), str(click(POST))}

@@ -22,6 +22,7 @@ from hand_built import (
 )
 
 from environments.types import Action, Element, End, Kind
+from tasks.acceptance import Bar
 from tasks.records import Origin, RewardRow, Trajectory
 from tasks.reward_data import Generator, reward_rows
 from tasks.reward_data.continuation import continued
@@ -39,14 +40,14 @@ def brief(drafts: Iterable[Draft]) -> list[tuple[int, Action, Generator, bool]]:
 
 
 def make(*trajectories: Trajectory, most: int = 3) -> list[RewardRow]:
-    return reward_rows(trajectories, accept=0.5, max_negatives=most, seed=0)
+    return reward_rows(trajectories, bar=Bar(0.5), max_negatives=most, seed=0)
 
 
 @pytest.mark.parametrize("off", [Generator.EARLY, Generator.WRONG_TEXT, Generator.REPEAT])
 def test_a_generator_switched_off_leaves_the_rows_of_the_others(off: Generator) -> None:
     path = demonstration(click(NAME), typed("Ann"), click(SUBMIT))
     known = {(row.step, row.action, row.generator) for row in make(path)}
-    rows = reward_rows([path], accept=0.5, max_negatives=3, seed=0, without=[off])
+    rows = reward_rows([path], bar=Bar(0.5), max_negatives=3, seed=0, without=[off])
     found = {(row.step, row.action, row.generator) for row in rows}
     assert off in {generator for *_, generator in known}
     assert off not in {generator for *_, generator in found}
@@ -279,7 +280,7 @@ def test_which_other_goal_follows_from_the_seed() -> None:
     paths = [trajectory(click(SUBMIT), seed=seed, instruction=f"Number {seed}", shade=10 * seed) for seed in range(12)]
 
     def crossed(seed: int) -> list[str]:
-        rows = reward_rows(paths, accept=0.5, max_negatives=3, seed=seed)
+        rows = reward_rows(paths, bar=Bar(0.5), max_negatives=3, seed=seed)
         return [row.instruction for row in rows if row.generator == "cross_goal"]
 
     assert crossed(1) == crossed(1) != crossed(2)
@@ -323,7 +324,7 @@ def test_a_step_of_a_failed_path_is_judged_by_its_continuations() -> None:
         continuation(failed, 3, None, 5),
         continuation(failed, 3, 0.1, 6, end=End.CRASHED),
     ]
-    assert brief(continued(paths, 0.5)) == [
+    assert brief(continued(paths, Bar(0.5))) == [
         (0, click(NAME), Generator.CONTINUATION, True),
         (1, click(MAIL), Generator.CONTINUATION, False),
     ]
@@ -331,14 +332,14 @@ def test_a_step_of_a_failed_path_is_judged_by_its_continuations() -> None:
 
 def test_a_solved_path_is_not_judged_by_its_continuations() -> None:
     solved = trajectory(click(NAME), click(MAIL), outcome=0.5)
-    assert brief(continued([solved, continuation(solved, 1, 0.1, 1)], 0.5)) == []
+    assert brief(continued([solved, continuation(solved, 1, 0.1, 1)], Bar(0.5))) == []
 
 
 def test_a_solved_path_through_a_step_counts_as_a_continuation() -> None:
     failed = trajectory(click(NAME), click(MAIL), outcome=0.2)
     hopeless = continuation(failed, 1, 0.1, 1)
     solved = trajectory(click(NAME), click(SUBMIT), place=2)
-    assert brief(continued([failed, hopeless, solved], 0.5)) == [(0, click(NAME), Generator.CONTINUATION, True)]
+    assert brief(continued([failed, hopeless, solved], Bar(0.5))) == [(0, click(NAME), Generator.CONTINUATION, True)]
 
 
 @pytest.mark.parametrize(
