@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from environments.types import End, Episode
+from environments.types import Action, End, Episode, Kind
 from tasks.records import VARIED, Origin, Trajectory
 
 
@@ -20,11 +20,27 @@ class Bar:
 
     def reached(self, episode: Episode) -> bool:
         """Whether an episode reaches both. An outcome that was not scored does not; a step that was not, does."""
-        return (episode.outcome or 0.0) >= self.outcome and not self.slipped(episode)
+        return (episode.outcome or 0.0) >= self.outcome and not self.slipped(episode) and not hasty(episode)
 
     def slipped(self, episode: Episode, since: int = 0) -> bool:
         """Whether a step, from number ``since`` on, does not reach it."""
         return any(step.score is not None and step.score < self.step for step in episode.acts[since:])
+
+
+def hasty(episode: Episode) -> bool:
+    """Whether the last act was not the best there: something else was liked more, and is perhaps left to do.
+
+    The same done to another element of that kind and text is not something else.
+    """
+    last = episode.acts[-1] if episode.acts else None
+    if last is None or last.score is None:
+        return False
+    others = [one for one in last.candidates if _meant(one.action) != _meant(last.action)]
+    return any((one.score or 0.0) > last.score for one in others)
+
+
+def _meant(action: Action) -> tuple[Kind, tuple[str, str] | None, str]:
+    return action.kind, action.target, action.text
 
 
 class Rejection(StrEnum):
@@ -39,6 +55,7 @@ class Rejection(StrEnum):
     NOT_SCORED = "not_scored"  # has no outcome, which is not a low one
     LOW_OUTCOME = "low_outcome"  # outcome under filter.accept
     LOW_STEP = "low_step"  # a step under filter.min_step
+    HASTY = "hasty"  # something else was liked more where it did its last act
     NOT_BEST = "not_best"  # another trajectory of the same goal instance is surer
     OVER_LIMIT = "over_limit"  # filter.max_per_goal others of the goal are surer
 
@@ -61,6 +78,7 @@ def rejection(trajectory: Trajectory, bar: Bar) -> Rejection | None:
         Rejection.NOT_SCORED: scored and episode.outcome is None,
         Rejection.LOW_OUTCOME: scored and (episode.outcome or 0.0) < bar.outcome,
         Rejection.LOW_STEP: scored and bar.slipped(episode, trajectory.shared),
+        Rejection.HASTY: scored and hasty(episode),
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
 

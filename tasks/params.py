@@ -179,8 +179,8 @@ class Explore(Section):
 class Filter(Section):
     """Which trajectories and rows are kept; ``without`` names generators of reward rows that are switched off.
 
-    A path counts as solved with an outcome reward of ``accept`` and rewards of ``min_step`` in each of its steps; of a
-    failed path that was continued to success the agent learns the steps that have it.
+    A path counts as solved with an outcome reward of ``accept`` and rewards of ``min_step`` in each of its steps
+    (:mod:`tasks.acceptance`). Of a failed path that was continued to success the agent learns the steps that have it.
     """
 
     accept: float = Field(ge=0, le=1)

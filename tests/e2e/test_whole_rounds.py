@@ -18,7 +18,7 @@ SMALL = {
     "warm_reward": {"updates": 6, "batch_rows": 4},
     "propose": {"per_goal": 2},
     "explore": {"candidates": 4, "balance": 1},
-    "filter": {"accept": 0.0},
+    "filter": {"accept": 0.0, "min_step": 0.0},
     "attack": {"steps": 4},
     "train_reward": {"updates": 3, "batch_rows": 2},
     "train_agent": {"updates": 10, "batch_rows": 2},

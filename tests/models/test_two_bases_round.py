@@ -25,7 +25,7 @@ SMALL = {
     "warm_reward": {"updates": 4},
     "propose": {"per_goal": 3},
     "explore": {"candidates": 4},
-    "filter": {"accept": 0.0},
+    "filter": {"accept": 0.0, "min_step": 0.0},
     "attack": {"steps": 4},
     "train_reward": {"updates": 2},
     "train_agent": {"updates": 2},

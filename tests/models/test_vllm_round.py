@@ -21,7 +21,7 @@ SMALL = {
     "warm_reward": {"updates": 4},
     "propose": {"per_goal": 3},
     "explore": {"method": "best_of_n", "paths": 8},  # their steps are left to the stage score
-    "filter": {"accept": 0.0},
+    "filter": {"accept": 0.0, "min_step": 0.0},
     "train_reward": {"updates": 2},
     "train_agent": {"updates": 2},
     "evaluate": {"per_goal": 1},

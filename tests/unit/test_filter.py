@@ -11,7 +11,7 @@ from hand_built import COMPLETE, MAIL, NAME, POST, SUBMIT, click, demonstration,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.types import End, Instance
+from environments.types import Candidate, End, Instance
 from tasks.acceptance import Bar, Rejection, best, judge, rejection
 from tasks.errors import GateError
 from tasks.files import ROUND, digest, read_json
@@ -233,6 +233,27 @@ def test_a_path_with_a_slip_is_not_solved(path: Trajectory, reason: Rejection | 
     bar = Bar(0.5, 0.5)
     assert rejection(path, bar) is reason
     assert bar.reached(path.episode) is (reason is None)
+
+
+@pytest.mark.parametrize(
+    ("others", "reason"),
+    [
+        ([tried(click(NAME), 0.95)], Rejection.HASTY),  # the name is still to be typed
+        ([tried(click(NAME), 0.9)], None),  # liked as much, not more
+        ([tried(click(NAME), 0.2), tried(COMPLETE, 0.95)], Rejection.HASTY),  # then Submit was too much
+        ([tried(click(replace(SUBMIT, box=(90, 120, 60, 20))), 0.95)], None),  # another Submit does the same
+        ([tried(click(NAME))], None),  # not scored
+    ],
+)
+def test_a_path_that_ends_while_something_else_is_liked_more_is_not_solved(
+    others: list[Candidate], reason: Rejection | None
+) -> None:
+    """Elsewhere on the way something else may be: the order of things is often free."""
+    options = (tried(click(SUBMIT), 0.9), *others)
+    path = trajectory(
+        click(MAIL), click(SUBMIT), COMPLETE, candidates={0: options, 1: options}, scores={0: 0.6, 1: 0.9, 2: 0.1}
+    )
+    assert rejection(path, Bar(0.5, 0.5)) is reason
 
 
 def test_a_continuation_may_make_up_for_the_slips_of_the_failed_path() -> None:
