@@ -52,6 +52,7 @@ def arms(params: Params) -> dict[str, Arm]:
         "none": Arm(bar, most),
         "accept": Arm(Bar(0.0, bar.step), most),
         "min_step": Arm(Bar(bar.outcome), most),
+        "hasty": Arm(bar, most, Rejection.HASTY),
         "best": Arm(bar, most, Rejection.NOT_BEST),
         "max_per_goal": Arm(bar, most, Rejection.OVER_LIMIT),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hand_built import MAIL, NAME, SUBMIT, click, trajectory, typed
+from hand_built import MAIL, NAME, SUBMIT, click, trajectory, tried, typed
 from small_round import params
 
 from benchmarks.filters import arms, row_of
@@ -15,7 +15,10 @@ SHORT = trajectory(click(NAME), typed("Ann"), click(SUBMIT), seed=1, outcome=0.9
 LONG = trajectory(click(MAIL), click(NAME), typed("Ann"), click(SUBMIT), seed=1, place=1, outcome=0.95)
 WRONG = trajectory(click(SUBMIT), seed=2, outcome=0.3)
 SLIP = trajectory(click(MAIL), click(SUBMIT), seed=3, outcome=0.9, scores={0: 0.01, 1: 0.9})
-VERDICTS = {SHORT.id: True, LONG.id: True, WRONG.id: False, SLIP.id: True}
+HASTY = trajectory(
+    click(SUBMIT), seed=4, outcome=0.9, scores={0: 0.8}, candidates={0: (tried(click(NAME), 0.9),)}, shade=9
+)
+VERDICTS = {SHORT.id: True, LONG.id: True, WRONG.id: False, SLIP.id: True, HASTY.id: False}
 
 
 @pytest.mark.parametrize(
@@ -24,6 +27,7 @@ VERDICTS = {SHORT.id: True, LONG.id: True, WRONG.id: False, SLIP.id: True}
         ("none", 1, 0, 1, 5),  # LONG's four actions and `complete`; SHORT did without one of them
         ("accept", 2, 1, 1, 7),
         ("min_step", 2, 0, 1, 7),  # both begin alike, and a row is kept once
+        ("hasty", 2, 1, 1, 7),
         ("best", 2, 0, 1, 9),
         ("max_per_goal", 1, 0, 1, 5),
     ],
@@ -34,7 +38,7 @@ def test_each_filter_lets_in_what_it_holds_back(
     monkeypatch.chdir(tmp_path)
     Plan(1, []).write()
     arm = arms(params(filter={"accept": 0.85, "min_step": 0.1, "max_per_goal": 4}))[off]
-    assert row_of(arm, [SHORT, LONG, WRONG, SLIP], VERDICTS) == {
+    assert row_of(arm, [SHORT, LONG, WRONG, SLIP, HASTY], VERDICTS) == {
         "paths": paths,
         "judged": paths,
         "wrong": wrong,
