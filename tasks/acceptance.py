@@ -28,11 +28,11 @@ class Bar:
 
 
 def hasty(episode: Episode) -> bool:
-    """Whether the last act was not the best there: something else was liked more, and is perhaps left to do.
+    """Whether the last step was not the best there: something else was liked more, and is perhaps left to do.
 
     The same done to another element of that kind and text is not something else.
     """
-    last = episode.acts[-1] if episode.acts else None
+    last = episode.steps[-1] if episode.steps else None
     if last is None or last.score is None:
         return False
     others = [one for one in last.candidates if _meant(one.action) != _meant(last.action)]
@@ -55,7 +55,7 @@ class Rejection(StrEnum):
     NOT_SCORED = "not_scored"  # has no outcome, which is not a low one
     LOW_OUTCOME = "low_outcome"  # outcome under filter.accept
     LOW_STEP = "low_step"  # a step under filter.min_step
-    HASTY = "hasty"  # something else was liked more where it did its last act
+    HASTY = "hasty"  # something else was liked more where it took its last step
     NOT_BEST = "not_best"  # another trajectory of the same goal instance is surer
     OVER_LIMIT = "over_limit"  # filter.max_per_goal others of the goal are surer
 

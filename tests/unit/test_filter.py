@@ -251,7 +251,17 @@ def test_a_path_that_ends_while_something_else_is_liked_more_is_not_solved(
     """Elsewhere on the way something else may be: the order of things is often free."""
     options = (tried(click(SUBMIT), 0.9), *others)
     path = trajectory(
-        click(MAIL), click(SUBMIT), COMPLETE, candidates={0: options, 1: options}, scores={0: 0.6, 1: 0.9, 2: 0.1}
+        *(click(MAIL), click(SUBMIT)), candidates={0: options, 1: options}, scores={0: 0.6, 1: 0.9}, end=End.WORLD
+    )
+    assert rejection(path, Bar(0.5, 0.5)) is reason
+
+
+@pytest.mark.parametrize(("other", "reason"), [(0.95, Rejection.HASTY), (0.85, None)])
+def test_a_path_whose_complete_is_less_liked_than_something_else_is_not_solved(
+    other: float, reason: Rejection | None
+) -> None:
+    path = trajectory(
+        click(MAIL), COMPLETE, candidates={1: (tried(COMPLETE, 0.9), tried(click(SUBMIT), other))}, scores={1: 0.9}
     )
     assert rejection(path, Bar(0.5, 0.5)) is reason
 
