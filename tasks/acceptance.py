@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from environments.types import Action, End, Episode, Kind
+from environments.types import Action, End, Episode, Instance, Kind
 from tasks.records import VARIED, Origin, Trajectory
 
 
@@ -83,13 +83,26 @@ def rejection(trajectory: Trajectory, bar: Bar) -> Rejection | None:
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
+def rejections(trajectories: Iterable[Trajectory], bar: Bar) -> dict[str, Rejection | None]:
+    """Why each trajectory (by id) does not count as solved, None when it does.
+
+    What is wrong with the steps of one is wrong with all of its instance that did the same: a continuation may repeat
+    what the search has rejected, and is never compared with what else might be done.
+    """
+    tried = list(trajectories)
+    reasons = {one.id: rejection(one, bar) for one in tried}
+    steps = (Rejection.LOW_STEP, Rejection.HASTY)
+    known = {_deed(one): reasons[one.id] for one in tried if reasons[one.id] in steps}
+    return {one.id: reasons[one.id] or known.get(_deed(one)) for one in tried}
+
+
 def judge(trajectories: Iterable[Trajectory], bar: Bar, max_per_goal: int) -> Mapping[str, Rejection | None]:
     """Why each trajectory (by id) is left out of the agent rows, None for those that are in.
 
     Of a goal instance the best solved trajectory is in (:func:`best`), of a goal the ``max_per_goal`` surest of these.
     """
     tried = sorted(trajectories, key=_sureness)
-    verdicts = {trajectory.id: rejection(trajectory, bar) for trajectory in tried}
+    verdicts = rejections(tried, bar)
     kept = {trajectory.id for trajectory in best(tried, bar)}
     goals: Counter[str] = Counter()
     for trajectory in (one for one in tried if verdicts[one.id] is None):
@@ -104,11 +117,16 @@ def judge(trajectories: Iterable[Trajectory], bar: Bar, max_per_goal: int) -> Ma
 
 def best(trajectories: Iterable[Trajectory], bar: Bar) -> list[Trajectory]:
     """Of each goal instance the surest solved trajectory, the shorter of two that are as sure: what is right there."""
-    found: dict[str, Trajectory] = {}
-    for trajectory in sorted(trajectories, key=_sureness):
-        if rejection(trajectory, bar) is None:
+    tried, found = sorted(trajectories, key=_sureness), dict[str, Trajectory]()
+    verdicts = rejections(tried, bar)
+    for trajectory in tried:
+        if verdicts[trajectory.id] is None:
             found.setdefault(trajectory.episode.instance.name, trajectory)
     return list(found.values())
+
+
+def _deed(trajectory: Trajectory) -> tuple[Instance, tuple[Action, ...]]:
+    return trajectory.episode.instance, tuple(step.action for step in trajectory.episode.acts)
 
 
 def _sureness(trajectory: Trajectory) -> tuple[float, int, str]:

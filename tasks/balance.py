@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from tasks.acceptance import Bar, rejection
+from tasks.acceptance import Bar, rejections
 from tasks.records import Trajectory
 
 _FACTORS = (0.8, 1.0, 1.25)  # of the temperature, that the instances of a round are explored at in turn
@@ -78,9 +78,11 @@ def rebalanced(
 def _outcomes(explored: Iterable[Trajectory], bar: Bar) -> dict[str, list[float]]:
     """Of each instance by its name, the outcome rewards of its distinct paths: the highest, where some are the same."""
     found: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
-    for one in explored:
+    tried = list(explored)
+    reasons = rejections(tried, bar)
+    for one in tried:
         outcome, taken = one.episode.outcome, tuple(str(step.action) for step in one.episode.acts)
-        if outcome is not None and rejection(one, bar) is None:
+        if outcome is not None and reasons[one.id] is None:
             paths = found[one.episode.instance.name]
             paths[taken] = max(outcome, paths.get(taken, 0.0))
     return {name: list(paths.values()) for name, paths in found.items()}

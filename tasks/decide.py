@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from environments.types import Instance
-from tasks.acceptance import Bar, rejection
+from tasks.acceptance import Bar, rejections
 from tasks.balance import Setting, rebalanced
 from tasks.curriculum import Curriculum
 from tasks.errors import RecordError
@@ -100,11 +100,12 @@ def solved(trajectories: Iterable[Trajectory], bar: Bar) -> list[tuple[str, bool
 
     An instance without a scored path (its world crashed) says nothing about the agent and is left out.
     """
-    found: dict[Instance, bool] = {}
-    for trajectory in trajectories:
+    tried, found = list(trajectories), dict[Instance, bool]()
+    reasons = rejections(tried, bar)
+    for trajectory in tried:
         instance = trajectory.episode.instance
         if trajectory.episode.outcome is not None:
-            found[instance] = found.get(instance, False) or rejection(trajectory, bar) is None
+            found[instance] = found.get(instance, False) or reasons[trajectory.id] is None
     return [(instance.goal.id, success) for instance, success in found.items()]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist, fmean, variance
 from typing import Any
 
-from tasks.acceptance import Bar, rejection
+from tasks.acceptance import Bar, rejections
 from tasks.metrics import ACCEPT, MODELS, Judgement
 from tasks.params import Limits
 from tasks.records import Trajectory
@@ -52,12 +52,13 @@ def exploration(explored: Iterable[Trajectory], verdicts: Mapping[str, bool], ba
     number of distinct action sequences among the right paths of an instance that has some. ``accepted`` is the share
     of paths that count as solved, ``accepted_wrong`` the share of these that are not. None where undefined.
     """
-    judged = [one for one in explored if one.id in verdicts]
+    paths = list(explored)
+    reasons, judged = rejections(paths, bar), [one for one in paths if one.id in verdicts]
     tried: dict[str, list[Trajectory]] = {}
     for trajectory in judged:
         tried.setdefault(trajectory.episode.instance.name, []).append(trajectory)
     right = {name: [one for one in paths if verdicts[one.id]] for name, paths in tried.items()}
-    accepted = [verdicts[one.id] for one in judged if rejection(one, bar) is None]
+    accepted = [verdicts[one.id] for one in judged if reasons[one.id] is None]
     return {
         "pass_1": _mean([len(right[name]) / len(paths) for name, paths in tried.items()]),
         "pass_k": _mean([float(bool(paths)) for paths in right.values()]),

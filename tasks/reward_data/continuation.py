@@ -7,10 +7,10 @@ which must not teach itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from environments.types import Action, End
-from tasks.acceptance import Bar, rejection
+from tasks.acceptance import Bar, Rejection, rejections
 from tasks.generators import Generator
 from tasks.records import Origin, Trajectory
 from tasks.reward_data.draft import Draft, Situation, situation, unsure
@@ -21,8 +21,9 @@ def continued(trajectories: Sequence[Trajectory], bar: Bar) -> Iterator[Draft]:
 
     A solved path through the same step counts as one more rollout from it.
     """
-    results = _results(trajectories, bar)
-    solved = {place for item in trajectories if rejection(item, bar) is None for place in _places(item)}
+    reasons = rejections(trajectories, bar)
+    results = _results(trajectories, reasons)
+    solved = {place for item in trajectories if reasons[item.id] is None for place in _places(item)}
     for trajectory in trajectories:
         episode = trajectory.episode
         if trajectory.origin is not Origin.SEARCH or episode.outcome is None or bar.reached(episode):
@@ -35,7 +36,9 @@ def continued(trajectories: Sequence[Trajectory], bar: Bar) -> Iterator[Draft]:
                 yield Draft(trajectory, index, place[1], Generator.CONTINUATION, good, ease)
 
 
-def _results(trajectories: Sequence[Trajectory], bar: Bar) -> dict[tuple[str, int], bool]:
+def _results(
+    trajectories: Sequence[Trajectory], reasons: Mapping[str, Rejection | None]
+) -> dict[tuple[str, int], bool]:
     """Whether any continuation ended well, by what they continue: the path and how many of its steps."""
     results: dict[tuple[str, int], bool] = {}
     for trajectory in trajectories:
@@ -44,7 +47,7 @@ def _results(trajectories: Sequence[Trajectory], bar: Bar) -> dict[tuple[str, in
         said = episode.outcome is not None and episode.end not in (End.CRASHED, End.BUDGET)
         if trajectory.origin is Origin.CONTINUATION and said:
             start = trajectory.parent, trajectory.shared
-            results[start] = results.get(start, False) or rejection(trajectory, bar) is None
+            results[start] = results.get(start, False) or reasons[trajectory.id] is None
     return results
 
 

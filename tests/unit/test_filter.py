@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environments.types import Candidate, End, Instance
-from tasks.acceptance import Bar, Rejection, best, judge, rejection
+from tasks.acceptance import Bar, Rejection, best, judge, rejection, rejections
 from tasks.errors import GateError
 from tasks.files import ROUND, digest, read_json
 from tasks.filter import agent_rows, run
@@ -264,6 +264,21 @@ def test_a_path_whose_complete_is_less_liked_than_something_else_is_not_solved(
         click(MAIL), COMPLETE, candidates={1: (tried(COMPLETE, 0.9), tried(click(SUBMIT), other))}, scores={1: 0.9}
     )
     assert rejection(path, Bar(0.5, 0.5)) is reason
+
+
+def test_what_did_the_same_as_a_rejected_path_is_rejected_too() -> None:
+    """The continuation repeats the end that the search knew something better for; another one does not."""
+    better = {0: (tried(click(SUBMIT), 0.9), tried(click(NAME), 0.95))}
+    path = trajectory(click(SUBMIT), scores={0: 0.9}, candidates=better, end=End.WORLD)
+    again = trajectory(click(SUBMIT), place=1, origin=Origin.CONTINUATION, parent=path.id, end=End.WORLD)
+    whole = trajectory(click(NAME), click(SUBMIT), place=2, origin=Origin.CONTINUATION, parent=path.id, end=End.WORLD)
+    elsewhere = trajectory(click(SUBMIT), seed=1, end=End.WORLD)
+    assert rejections([again, path, whole, elsewhere], Bar(0.5, 0.5)) == {
+        path.id: Rejection.HASTY,
+        again.id: Rejection.HASTY,
+        whole.id: None,
+        elsewhere.id: None,
+    }
 
 
 def test_a_continuation_may_make_up_for_the_slips_of_the_failed_path() -> None:
