@@ -109,6 +109,7 @@ def _search(
         paths=paths,
         prior=prior,
         temperature=1.0,
+        balance=None,
         rollouts=rollouts,
         continue_paths=1,
         budget_steps=budget,
