@@ -206,11 +206,14 @@ def evaluate_reward(
     per_goal: Annotated[int, typer.Option(min=1, help="Goal instances of each goal.")] = 2,
     first_seed: Annotated[int | None, typer.Option(min=1, help="The first of their seeds; must be held out.")] = None,
     vision: Annotated[str, typer.Option(help="Judge with this model at OPENAI_BASE_URL too.")] = "",
+    of_round: Annotated[
+        list[int] | None, typer.Option("--round", min=1, help="Judge with the reward model of this round too.")
+    ] = None,
 ) -> None:
     """Audit the reward model and other judges on live candidates, outcomes, held-out pairs and canaries."""
     from tasks.audit import benchmark
 
-    print("\n".join(benchmark.run(per_goal, first_seed, vision)), flush=True)
+    print("\n".join(benchmark.run(per_goal, first_seed, vision, of_round or ())), flush=True)
 
 
 def _add_to_log(path: Path, text: str) -> None:

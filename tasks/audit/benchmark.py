@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import lru_cache, partial
 from itertools import groupby
@@ -28,7 +29,7 @@ from tasks.audit.summary import Scores, summarise, table
 from tasks.audit.vision import Vision, every_screen, keyframes
 from tasks.base import location
 from tasks.errors import ParamsError, WorkspaceError
-from tasks.files import SEED, STATE, WORK, digest, remove, write_json, write_whole
+from tasks.files import ROUND, SEED, STATE, WORK, digest, remove, write_json, write_whole
 from tasks.params import Params, load_params
 from tasks.stages import prepare
 from tasks.workers import JSON, Crew, spread
@@ -43,16 +44,17 @@ ADAPTERS = {"seed": SEED / "reward", "champion": STATE / "reward"}
 AGENTS = {"weak": SEED / "agent", "middling": STATE / "agent"}
 
 
-def run(per_goal: int, first_seed: int | None, vision: str) -> list[str]:
+def run(per_goal: int, first_seed: int | None, vision: str, rounds: Sequence[int] = ()) -> list[str]:
     """Audit all judges. Returns the lines for people; ``.ratchet/audit`` and MLflow have the rest.
 
     Args:
         first_seed: of the goal instances; None for those that nothing else uses.
         vision: a model at ``OPENAI_BASE_URL`` that judges too; "" for none.
+        rounds: whose reward models judge too, promoted or not.
 
     Raises:
         ParamsError: the seeds are not held out, or the goals cannot be read.
-        WorkspaceError: there are no champions yet.
+        WorkspaceError: there are no champions yet, or no such round.
     """
     params = load_params()
     prepare("evaluate_reward", params.numerics)
@@ -66,11 +68,11 @@ def run(per_goal: int, first_seed: int | None, vision: str) -> list[str]:
     except GoalError as error:
         raise ParamsError(str(error)) from error
     scratch = _scratch(params, instances, vision)
-    found = _gather(params, instances, scratch)
-    names = _judges(vision)
-    scores = _score(names, vision, found, params, scratch)
+    with _trained(rounds) as adapters:
+        found, names = _gather(params, instances, scratch), _judges(adapters, vision)
+        scores = _score(names, adapters, vision, found, params, scratch)
+        about = _about(params, per_goal, first, names, adapters)
     summary = summarise(found, scores)
-    about = _about(params, per_goal, first, names)
     _write(about, summary, found)
     run_id = _log(about, summary)
     remove(scratch)
@@ -91,7 +93,9 @@ def make_gatherer(params: Params, source: Source) -> Callable[[tuple[Part, Insta
     return work
 
 
-def make_scorer(source: Source, vision: str) -> Callable[[tuple[str, Sequence[Labelled]]], list[dict[str, Any]]]:
+def make_scorer(
+    source: Source, adapters: Mapping[str, Path], vision: str
+) -> Callable[[tuple[str, Sequence[Labelled]]], list[dict[str, Any]]]:
     """What lets one judge score the cases of one instance."""
 
     @lru_cache(maxsize=1)  # units come judge by judge: one network at a time is in memory
@@ -101,8 +105,8 @@ def make_scorer(source: Source, vision: str) -> Callable[[tuple[str, Sequence[La
     reward = lru_cache(maxsize=1)(partial(load_reward_model, source))
 
     def judge(name: str, instance: Instance) -> Judge:
-        if name in ADAPTERS:
-            return reward(ADAPTERS[name]).fresh()
+        if name in adapters:
+            return reward(adapters[name]).fresh()
         plain: dict[str, Callable[[], Judge]] = {
             "chance": lambda: Chance(0),
             "likelihood": lambda: Likelihood(engine(STATE / "agent").fresh()),
@@ -115,7 +119,7 @@ def make_scorer(source: Source, vision: str) -> Callable[[tuple[str, Sequence[La
     def work(unit: tuple[str, Sequence[Labelled]]) -> list[dict[str, Any]]:
         name, items = unit
         asked = judge(name, items[0].trajectory.episode.instance)
-        return [_ask(asked, item, whole_path=name in ADAPTERS) for item in items]
+        return [_ask(asked, item, whole_path=name in adapters) for item in items]
 
     return work
 
@@ -149,21 +153,37 @@ def _gather(params: Params, instances: Sequence[tuple[Part, Instance]], scratch:
 
 
 def _score(
-    names: Sequence[str], vision: str, found: Sequence[Labelled], params: Params, scratch: Path
+    names: Sequence[str],
+    adapters: Mapping[str, Path],
+    vision: str,
+    found: Sequence[Labelled],
+    params: Params,
+    scratch: Path,
 ) -> dict[str, list[Scores]]:
     grouped = groupby(found, key=lambda item: item.trajectory.episode.instance.name)
     groups = [(name.replace("/", "-"), list(group)) for name, group in grouped]
     units = [(f"{name}-{place}.json", (name, group)) for name in names for place, (_, group) in enumerate(groups)]
-    crew = Crew(make_scorer, (_source(params), vision), params.numerics.threads)
+    crew = Crew(make_scorer, (_source(params), adapters, vision), params.numerics.threads)
     rows = iter(list(spread("audit: scores", crew, units, scratch / "scores", JSON)))
     return {name: [Scores(**next(rows)) for _ in found] for name in names}
 
 
-def _judges(vision: str) -> list[str]:
+@contextmanager
+def _trained(rounds: Iterable[int]) -> Iterator[dict[str, Path]]:
+    """The reward models that judge, by name: those that rounds trained lie there for as long as the block lasts."""
+    with ExitStack() as held:
+        found = {
+            f"round {number}": held.enter_context(versions.checked_out(versions.tag_of(number), str(ROUND / "reward")))
+            for number in rounds
+        }
+        yield _distinct({"seed": ADAPTERS["seed"], **found, "champion": ADAPTERS["champion"]})
+
+
+def _judges(adapters: Iterable[str], vision: str) -> list[str]:
     return [
         "chance",
         "likelihood",
-        *_distinct(ADAPTERS),
+        *adapters,
         "verifier",
         *(["vision", "vision, keyframes"] if vision else []),
     ]
@@ -189,13 +209,15 @@ def _scratch(params: Params, instances: Sequence[tuple[Part, Instance]], vision:
     return WORK / "work" / f"audit-{hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:12]}"
 
 
-def _about(params: Params, per_goal: int, first: int, names: Sequence[str]) -> dict[str, str]:
+def _about(
+    params: Params, per_goal: int, first: int, names: Sequence[str], adapters: Mapping[str, Path]
+) -> dict[str, str]:
     return {
         "git.commit": versions.head(),
         "ratchet.goals": params.goals,
         "ratchet.instances": f"{per_goal} of each goal from seed {first}",
         "ratchet.judges": ", ".join(names),
-        **{f"ratchet.{name}_reward": digest(path) for name, path in ADAPTERS.items()},
+        **{f"ratchet.{name.replace(' ', '_')}_reward": digest(path) for name, path in {**ADAPTERS, **adapters}.items()},
         **{f"ratchet.{name}_agent": digest(path) for name, path in AGENTS.items()},
     }
 

@@ -132,11 +132,11 @@ def test_material_of_an_instance(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout with tiny models: the champions, and seed models that differ from them."""
+    """A checkout with tiny models: the champions, and seed models and a round's reward model that differ from them."""
     root = tmp_path_factory.mktemp("audit") / "workspace"
     base = build_tiny_base(root.parent / "base")
     for role in ("agent", "reward"):
-        for place, seed in (("seed", 1), ("state", 2)):
+        for place, seed in (("seed", 1), ("state", 2), ("round", 3)):
             network = tunable(load_base(str(base), "float32", 5), Tuning("lora", 4, 8, 1), seed)
             for name, weight in network.model.named_parameters():
                 if "lora_B" in name:
@@ -150,14 +150,27 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     params["goals"] = "data/goals/starter.yaml"
     params["explore"] |= {"candidates": 2}
     (root / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
-    shutil.copy(CHECKOUT / "dvc.yaml", root)
+    pipeline = yaml.safe_load((CHECKOUT / "dvc.yaml").read_text())
+    del pipeline["stages"]["train_reward"]  # its output is put under DVC by hand
+    (root / "dvc.yaml").write_text(yaml.safe_dump(pipeline))
     goals = yaml.safe_load((CHECKOUT / "data/goals/starter.yaml").read_text())
     (root / "data/goals").mkdir()
     for file, ids in (("starter", ("click-button", "enter-text")), ("more", ("choose-list",))):
         chosen = [goal for goal in goals if goal["id"] in ids]
         (root / f"data/goals/{file}.yaml").write_text(yaml.safe_dump(chosen))
-    for command in (["init", "-q"], ["add", "params.yaml", "data/goals"], ["commit", "-qm", "A workspace"]):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *command], cwd=root, check=True)
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@t"]
+    dvc = [sys.executable, "-m", "dvc"]
+    tracked = ["params.yaml", "dvc.yaml", "data/goals", "data/round"]
+    for command in (
+        [*git, "init", "-q"],
+        [*dvc, "init", "-q"],
+        [*dvc, "add", "-q", "data/round/reward"],
+        [*git, "add", *tracked],
+        [*git, "commit", "-qm", "A workspace"],
+        [*git, "tag", "round-0001"],
+    ):
+        subprocess.run(command, cwd=root, check=True)
+    shutil.rmtree(root / "data/round/reward")  # a later round has made its own
     return root
 
 
@@ -168,10 +181,20 @@ def _evaluate(root: Path, *flags: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command(workspace: Path) -> None:
-    done = _evaluate(workspace, "--per-goal", "1")
+    done = _evaluate(workspace, "--per-goal", "1", "--round", "1")
     assert done.returncode == 0, done.stderr
     rows = [line.split("  ")[0] for line in done.stdout.splitlines()]
-    for judge in ("chance", "likelihood", "seed", "champion", "champion, minimum", "champion, gated", "verifier"):
+    for judge in (
+        "chance",
+        "likelihood",
+        "seed",
+        "round 1",
+        "round 1, gated",
+        "champion",
+        "champion, minimum",
+        "champion, gated",
+        "verifier",
+    ):
         assert judge in rows
 
     audit = json.loads((workspace / ".ratchet/audit/audit.json").read_text())
@@ -180,6 +203,8 @@ def test_the_command(workspace: Path) -> None:
     assert verifier["canary"]["outcome"]["false_accept"]["value"] == 0.0
     assert verifier["held-out"]["step"]["n"] == 0
     assert audit["judges"]["champion"]["unseen"]["step"]["n"] > 0
+    models = ("seed", "round 1", "champion")
+    assert len({json.dumps(audit["judges"][name]["held-out"]) for name in models}) == len(models)
     at_once = audit["judges"]["chance"]["false_accepts"]["canary"]["at_once"]
     assert at_once["n"] == 2
 
@@ -191,6 +216,14 @@ def test_the_command(workspace: Path) -> None:
     assert {file.path for file in client.list_artifacts(run.info.run_id)} == {"audit.json", "plots"}
     assert len(client.list_artifacts(run.info.run_id, "plots")) == 3
     assert not list((workspace / ".ratchet/work").glob("audit-*"))
+
+
+def test_a_round_that_was_not_made_is_refused_before_anything_is_asked(workspace: Path) -> None:
+    refused = _evaluate(workspace, "--round", "7")
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].startswith("ratchet: data/round/reward of round-0007: ")
+    assert "`dvc fetch --all-tags`" in refused.stderr
+    assert not (workspace / ".ratchet/work").exists() or not list((workspace / ".ratchet/work").glob("audit-*"))
 
 
 def test_seeds_that_train_are_refused(workspace: Path) -> None:
