@@ -92,6 +92,7 @@ class Element:
 
 
 _LABEL = re.compile(r'(?P<kind>\S+) (?P<text>"(?:[^"\\]|\\.)*") (?P<x>\d{1,4}),(?P<y>\d{1,4})')
+_WHOLE = re.compile(rf'((click|long_press|swipe \S+) {_LABEL.pattern}|type "(?:[^"\\]|\\.)*")(?=\s)')
 _POINTED = (Kind.CLICK, Kind.LONG_PRESS, Kind.SWIPE)
 OPPOSITE = {"up": "down", "down": "up", "left": "right", "right": "left"}
 WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}  # x to the right, y down
@@ -160,6 +161,19 @@ class Action:
         if verb in (Kind.PRESS, Kind.SCROLL, Kind.WAIT, Kind.COMPLETE):
             return cls(Kind(verb), text=rest)
         raise ActionError(f"{text[:80]!r} is no action; the kinds are {', '.join(Kind)}")
+
+    @classmethod
+    def begun(cls, answer: str) -> Action:
+        """Read the action that an agent's answer begins with: the first line, as far as it is one.
+
+        So ``type "June" 61,88`` types, and does not say where. An answer that is an action is read as :meth:`parse` does.
+
+        Raises:
+            ActionError: when the first line begins with none.
+        """
+        line = answer.strip().partition("\n")[0].strip()
+        whole = _WHOLE.match(line)
+        return cls.parse(whole[1] if whole else line)
 
 
 COMPLETE = Action(Kind.COMPLETE)

@@ -97,12 +97,12 @@ def merge(answers: Mapping[str, int], observation: Observation) -> list[Candidat
     Clicks on the same element are one candidate, named by its most frequent wording; so are long presses, and
     swipes in the same direction.
 
-    What is no action, and a point beside the screen, is left out.
+    What begins with no action, and a point beside the screen, is left out.
     """
     counts: dict[Action, int] = {}
     for answer, drawn in answers.items():
         try:
-            action = Action.parse(answer)
+            action = Action.begun(answer)
         except ActionError:
             continue
         if action.point is not None and not observation.shows(action.point):

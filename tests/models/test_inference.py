@@ -172,10 +172,11 @@ def test_equal_contexts_draw_each_for_itself(network: Network) -> None:
 def test_candidates_of_one_element_are_merged() -> None:
     observation = contexts()[0].observation
     answers = {'click button "b0" 20,5': 2, 'click button "b0" 21,6': 1, "wait": 1, "nonsense": 4, "wait extra": 1}
-    answers |= {'click button "b0" 45,5': 3, 'click button "b0" 20,52': 1}
+    answers |= {'click button "b0" 45,5': 3, 'click button "b0" 20,52': 1, 'type "June" 61,88': 2, 'type "June"': 1}
     found = merge(answers, observation)
     assert [(str(candidate.action), candidate.count) for candidate in found] == [
         ('click button "b0" 20,5', 3),
+        ('type "June"', 3),
         ("wait", 1),
     ]
 

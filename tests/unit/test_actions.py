@@ -34,6 +34,16 @@ def test_an_action_is_one_line(action: Action) -> None:
     assert "\n" not in str(action)
 
 
+@given(actions, st.sampled_from(["", "\n", "\ncomplete", "\n\n61,88"]))
+def test_an_answer_is_read_as_the_action_of_its_first_line(action: Action, rest: str) -> None:
+    assert Action.begun(str(action) + rest) == action
+
+
+@given(actions.filter(lambda action: action.point is not None or action.kind is Kind.TYPE), texts)
+def test_what_an_answer_says_after_its_action_is_left_out(action: Action, rest: str) -> None:
+    assert Action.begun(f"{action} {rest}") == action
+
+
 @given(texts)
 def test_any_text_is_an_action_or_an_action_error(text: str) -> None:
     try:
@@ -101,6 +111,15 @@ def test_a_touch_moves_to_another_element() -> None:
 def test_what_is_no_action_is_refused_with_the_rule(text: str, message: str) -> None:
     with pytest.raises(ActionError, match=message):
         Action.parse(text)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "now click button", 'click button "OK"', 'type "say "hi""', 'type "June', 'complete button "OK" 3,4', "\nwait 3"],
+)
+def test_an_answer_that_begins_with_no_action_is_refused(answer: str) -> None:
+    with pytest.raises(ActionError):
+        Action.begun(answer)
 
 
 @pytest.mark.parametrize("kind", Kind)
