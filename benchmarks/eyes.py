@@ -20,10 +20,10 @@ from PIL import Image
 
 from environments.browser.chromium import VIEWPORT_PX
 from environments.pages.studio import Studio
+from environments.pages.words import lexicon
 from environments.types import Action, ActionError, Observation
 from models.engine import Engine
 from models.eyes import spotting
-from models.eyes.__main__ import lexicon
 from models.eyes.align import HELD_SEED, Worksheet
 from models.eyes.lessons import LESSONS, Lesson
 from models.inference import TorchEngine

@@ -166,7 +166,7 @@ class Action:
     def begun(cls, answer: str) -> Action:
         """Read the action that an agent's answer begins with: the first line, as far as it is one.
 
-        So ``type "June" 61,88`` types, and does not say where. An answer that is an action is read as :meth:`parse` does.
+        So ``type "June" 61,88`` types, and does not say where. What is an action is read as :meth:`parse` does.
 
         Raises:
             ActionError: when the first line begins with none.

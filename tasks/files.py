@@ -14,6 +14,7 @@ SEED = Path("data/seed")
 STATE = Path("data/state")
 ROUND = Path("data/round")
 WORK = Path(".ratchet")
+REHEARSAL = SEED / "rehearsal"
 CALIBRATION = "calibration"  # in the demonstrations: what nothing is trained on
 
 

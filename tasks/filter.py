@@ -19,6 +19,7 @@ from tasks.reward_data.draft import Situation, situation
 
 _SOURCES = {
     Origin.DEMONSTRATION: "demonstration",
+    Origin.EXERCISE: "exercise",
     Origin.SEARCH: "accepted",
     Origin.CONTINUATION: "corrected",  # a failed path that was continued to success
 }

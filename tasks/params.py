@@ -91,6 +91,12 @@ class Demonstrate(Section):
         return self
 
 
+class Rehearse(Section):
+    """``exercises`` on random pages, which the agent goes over again; for a base that was not taught by them, 0."""
+
+    exercises: int = Field(ge=0, le=10_000)
+
+
 class Attack(Section):
     """``steps`` of the demonstrations are attacked, and ``per_step`` of what is liked there is learnt as wrong."""
 
@@ -255,6 +261,7 @@ class Params(Section):
     prompt: Prompt
     tune: Tune
     demonstrate: Demonstrate
+    rehearse: Rehearse
     reward: Reward
     warm_agent: Train
     warm_reward: Train

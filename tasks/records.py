@@ -37,6 +37,7 @@ class Origin(StrEnum):
     SPOILED = "spoiled"  # a demonstration with one thing done otherwise, which the world says failed
     REORDERED = "reordered"  # with two moves exchanged, which it says is right
     SLIPPED = "slipped"  # after a click that did no harm, which it says is right
+    EXERCISE = "exercise"  # an exercise on a random page
     SEARCH = "search"  # reward-guided search
     CONTINUATION = "continuation"  # a rollout from a step of a failed path
     EVALUATION = "evaluation"  # a greedy episode on a held-out instance

@@ -26,6 +26,7 @@ from tasks.params import Numerics, Params, load_params
 STAGES = {
     "demonstrate": "tasks.demonstrate:run",
     "base": "tasks.base:run",
+    "rehearse": "tasks.rehearse:run",
     "warm_reward": "tasks.train:warm_reward",
     "warm_agent": "tasks.train:warm_agent",
     "found": "tasks.found:run",

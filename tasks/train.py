@@ -23,7 +23,7 @@ from models.tuning import Tuning, method_of, save_tuned, tunable, with_tuned
 from tasks.attack import KNOWN
 from tasks.base import location
 from tasks.errors import ParamsError
-from tasks.files import CALIBRATION, ROUND, SEED, STATE, copy, write_json, write_whole
+from tasks.files import CALIBRATION, REHEARSAL, ROUND, SEED, STATE, copy, write_json, write_whole
 from tasks.params import Params, Retrain, Train
 from tasks.progress import Progress, log
 from tasks.records import AgentRow, RewardRow, Trajectory, read_rows, read_trajectories
@@ -48,21 +48,29 @@ class _Job:
 
 
 def warm_agent(params: Params) -> None:
-    """A first agent from the demonstrations. Writes ``data/seed/agent``."""
-    _run(_Job("warm_agent", params.warm_agent, None, _all_of(agent_samples), SEED / "agent"), params)
+    """A first agent from the demonstrations and the exercises. Writes ``data/seed/agent``."""
+
+    def samples(network: Network) -> list[Sample]:
+        return [*agent_samples(SEED / "demonstrations", network), *agent_samples(REHEARSAL, network)]
+
+    _run(_Job("warm_agent", params.warm_agent, None, samples, SEED / "agent"), params)
 
 
 def warm_reward(params: Params) -> None:
     """A first reward model from the demonstrations. Writes ``data/seed/reward``."""
-    samples = _all_of(partial(reward_samples, ranking=params.reward.ranking))
+    samples = partial(reward_samples, SEED / "demonstrations", ranking=params.reward.ranking)
     _run(_Job("warm_reward", params.warm_reward, None, samples, SEED / "reward"), params)
 
 
 def train_agent(params: Params) -> None:
-    """The challenger agent: the champion, trained on. Writes ``data/round/agent``."""
+    """The challenger agent: the champion, trained on, the exercises gone over again. Writes ``data/round/agent``."""
     beta = params.train_agent.preference
     samples_of = agent_samples if beta is None else partial(_imitated_and_preferred, beta=beta)
-    samples = _with_replay(samples_of, params.train_agent, params.seed)
+    replayed = _with_replay(samples_of, params.train_agent, params.seed)
+
+    def samples(network: Network) -> list[Sample]:
+        return [*replayed(network), *agent_samples(REHEARSAL, network)]
+
     _run(_Job("train_agent", params.train_agent, STATE / "agent", samples, ROUND / "agent"), params)
 
 
@@ -165,10 +173,6 @@ def _context(trajectory: Trajectory, step: int, instruction: str | None = None) 
     episode = trajectory.episode
     screen = episode.acts[step].observation if step < len(episode.acts) else episode.last
     return context_at(instruction or episode.instruction, episode.acts[:step], screen)
-
-
-def _all_of(samples_of: SamplesOf) -> Callable[[Network], list[Sample]]:
-    return lambda network: samples_of(SEED / "demonstrations", network)
 
 
 def _with_replay(samples_of: SamplesOf, settings: Retrain, seed: int) -> Callable[[Network], list[Sample]]:

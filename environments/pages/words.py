@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import random
+import re
 import string
 from collections.abc import Callable, Sequence
+from typing import Any
 
 _SEPARATORS = (" ", " ", " ", " ", "-", "_", "/", " & ", ", ", ": ")
+
+
+def lexicon(tokenizer: Any) -> list[str]:
+    """The words of a tokenizer's vocabulary: what begins with a space and has three small letters or more, no others.
+
+    A space is written as byte-level vocabularies (SmolLM2, Qwen) or as SentencePiece do.
+    """
+    return sorted(token[1:] for token in tokenizer.get_vocab() if re.fullmatch("[Ġ▁][a-z]{3,}", token))
 
 
 class Words:

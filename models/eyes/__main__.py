@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from environments.pages.studio import Studio
+from environments.pages.words import lexicon
 from models.base import EYES, LEARNT, build
 from models.captions import CAPTIONS, Captioner, load_captioner
 from models.eyes import crops, spotting
@@ -147,11 +146,6 @@ def text_side(gguf: Path) -> tuple[Meanings, list[str]]:
     facts = [tokenizer.encode(f" {fact}", add_special_tokens=False)[0] for fact in FACTS]
     (blank,) = tokenizer.encode("\n", add_special_tokens=False)
     return Meanings(table[facts].to(DEVICE), table[blank].to(DEVICE)), lexicon(tokenizer)
-
-
-def lexicon(tokenizer: Any) -> list[str]:
-    """The words of a vocabulary: what begins with a space and has three letters or more, all of them small."""
-    return sorted(token[1:] for token in tokenizer.get_vocab() if re.fullmatch("Ġ[a-z]{3,}", token))
 
 
 if __name__ == "__main__":

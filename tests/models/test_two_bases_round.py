@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 SMALL = {
     "tune": {"method": "full", "skip_layers": 1},
     "demonstrate": {"per_goal": 16, "calibration": 1},
+    "rehearse": {"exercises": 0},
     "warm_agent": {"updates": 200, "batch_rows": 4, "learning_rate": 0.003},  # so that it has something to propose
     "warm_reward": {"updates": 4},
     "propose": {"per_goal": 3},

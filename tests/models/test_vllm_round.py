@@ -17,6 +17,7 @@ SMALL = {
     "engine": {"kind": "vllm"},
     "tune": {"skip_layers": 0},
     "demonstrate": {"per_goal": 16},
+    "rehearse": {"exercises": 0},
     "warm_agent": {"updates": 200, "batch_rows": 4, "learning_rate": 0.01},  # so that it has something to propose
     "warm_reward": {"updates": 4},
     "propose": {"per_goal": 3},

@@ -115,7 +115,15 @@ def test_what_is_no_action_is_refused_with_the_rule(text: str, message: str) -> 
 
 @pytest.mark.parametrize(
     "answer",
-    ["", "now click button", 'click button "OK"', 'type "say "hi""', 'type "June', 'complete button "OK" 3,4', "\nwait 3"],
+    [
+        "",
+        "now click button",
+        'click button "OK"',
+        'type "say "hi""',
+        'type "June',
+        'complete button "OK" 3,4',
+        "\nwait 3",
+    ],
 )
 def test_an_answer_that_begins_with_no_action_is_refused(answer: str) -> None:
     with pytest.raises(ActionError):

@@ -16,7 +16,7 @@ from tasks.ancestry import Branch, Data, Graph, Stage
 from tasks.errors import RatchetError, WorkspaceError
 
 PIPELINE = yaml.safe_load((Path(__file__).parents[2] / "dvc.yaml").read_text())["stages"]
-SEED = {"demonstrate", "base", "warm_agent", "warm_reward", "found"}
+SEED = {"demonstrate", "base", "rehearse", "warm_agent", "warm_reward", "found"}
 PARAMS = {"goals": "data/goals/miniwob.yaml", "base": {"package": "smol-weights", "version": "1.2"}}
 
 
@@ -241,10 +241,13 @@ def test_the_picture_of_a_seed_model() -> None:
         "            │       ├── base.package = smol-weights",
         "            │       ├── base.version = 1.2",
         f"            │       └── data/base  {short('data/base')}",
-        f"            └── data/seed/demonstrations  {short('data/seed/demonstrations')}",
-        f"                └── demonstrate  seed  commit {commit}",
-        "                    ├── goals = data/goals/miniwob.yaml",
-        f"                    └── data/goals  {short('data/goals')}",
+        f"            ├── data/seed/demonstrations  {short('data/seed/demonstrations')}",
+        f"            │   └── demonstrate  seed  commit {commit}",
+        "            │       ├── goals = data/goals/miniwob.yaml",
+        f"            │       └── data/goals  {short('data/goals')}",
+        f"            └── data/seed/rehearsal  {short('data/seed/rehearsal')}",
+        f"                └── rehearse  seed  commit {commit}",
+        f"                    └── data/seed/base  {short('data/seed/base')} (above)",
     ]
 
 
