@@ -119,9 +119,10 @@ EXPLORE = "propose explore score filter validate"
 ALL = f"{EXPLORE} attack train_agent train_reward evaluate decide"
 
 
-def test_a_seed_model_comes_from_demonstrations_and_base_alone() -> None:
-    agent = one(graph_of(ROUNDS), "data/seed/agent")
-    assert set(ancestors(agent)) == in_seed("warm_agent", "demonstrate", "base")
+def test_a_seed_model_comes_from_demonstrations_exercises_and_base_alone() -> None:
+    agent, reward = (one(graph_of(ROUNDS), f"data/seed/{role}") for role in ("agent", "reward"))
+    assert set(ancestors(agent)) == in_seed("warm_agent", "demonstrate", "rehearse", "base")
+    assert set(ancestors(reward)) == in_seed("warm_reward", "demonstrate", "base")
 
 
 def test_an_agent_comes_from_what_its_round_explored_and_not_from_its_evaluation() -> None:
@@ -247,7 +248,7 @@ def test_the_picture_of_a_seed_model() -> None:
         f"            │       └── data/goals  {short('data/goals')}",
         f"            └── data/seed/rehearsal  {short('data/seed/rehearsal')}",
         f"                └── rehearse  seed  commit {commit}",
-        f"                    └── data/seed/base  {short('data/seed/base')} (above)",
+        f"                    └── data/seed/base  {short('data/seed/base')}  from base of seed",
     ]
 
 
