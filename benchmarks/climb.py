@@ -132,7 +132,7 @@ def founded(folder: Path, seed: int, results: Results, per_goal: int) -> Place:
         (place.root / f"data/goals/{name}.yaml").write_text(yaml.safe_dump(goals))
     place.git("add", "data/goals")
     place.set({**COMMON, "seed": seed})
-    place.run("dvc", "repro", "--quiet", "demonstrate", "warm_reward")
+    place.run("dvc", "repro", "--quiet", "demonstrate", "rehearse", "warm_reward")
     began = time.time()
     place.run("dvc", "repro", "--quiet", "warm_agent")
     seconds = time.time() - began

@@ -22,7 +22,7 @@ from models.training import Schedule, train
 from models.tuning import save_tuned, with_tuned
 from tasks.acceptance import Bar, Rejection, judge
 from tasks.base import location
-from tasks.files import ROUND, STATE, read_json
+from tasks.files import REHEARSAL, ROUND, STATE, read_json
 from tasks.filter import agent_rows
 from tasks.params import Params, load_params
 from tasks.plan import Plan
@@ -94,7 +94,7 @@ def trained(arm: Arm, explored: Sequence[Trajectory], params: Params, folder: Pa
         known: list[Sample] = [sample for part in older for sample in agent_samples(part, network)]
         replayed = random.Random(params.seed).sample(known, min(len(known), len(fresh)))
         schedule = Schedule(settings.updates, settings.batch_rows, settings.learning_rate, params.seed)
-        train(network, [*fresh, *replayed], schedule, Path(kept), _quiet)
+        train(network, [*fresh, *replayed, *agent_samples(REHEARSAL, network)], schedule, Path(kept), _quiet)
     folder.mkdir()
     save_tuned(network, folder)
 
