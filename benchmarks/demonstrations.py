@@ -1,8 +1,8 @@
 """What a few demonstrations of each goal teach the base: ``python -m benchmarks.demonstrations --demonstrations 5``.
 
-The base learns from so many oracle episodes of each goal, then plays instances it has not seen, greedily, the world
-being the judge; so do goals that nothing was trained on. ``--way`` shows it blank pictures throughout, or no element
-lists, so that all it knows of a screen is read off the picture.
+The base learns from so many oracle episodes of each goal, and goes over exercises, as in its warm start; then it plays
+instances it has not seen, greedily, the world being the judge. So it plays goals that nothing was trained on. ``--way``
+shows it blank pictures throughout, or no element lists, so that all it knows of a screen is read off the picture.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +30,7 @@ from tasks.demonstrate import demonstrate
 from tasks.filter import agent_rows
 from tasks.params import load_params
 from tasks.records import Origin, Trajectory
+from tasks.rehearse import exercises
 from tasks.rollout import greedy
 from tasks.statistics import wilson
 
@@ -41,7 +42,6 @@ UNSEEN = (
 )  # fmt: skip
 FIRST_SEED = 1_800_000_000  # held out, and of no round
 TOGETHER = 8  # episodes that advance side by side
-TUNING, RATE, ROWS = Tuning("lora", 16, 32, 0), 7e-4, 4
 
 
 class Shown:
@@ -67,23 +67,28 @@ def groups() -> dict[str, list[Goal]]:
     }
 
 
-def samples(network: Network, goals: Sequence[Goal], count: int, way: Way) -> list[Sample]:
-    """The steps of ``count`` solved oracle episodes of each goal, shown in one way."""
-    found = []
+def demonstrated(goals: Sequence[Goal], count: int) -> Iterator[Trajectory]:
+    """``count`` solved oracle episodes of each goal."""
     with closing(open_world("environments.miniwob:MiniWoB")) as world:
         for goal in goals:
             solved, seed = 0, 0
             while solved < count:
                 episode = demonstrate(world, Instance(goal, seed))
                 seed += 1
-                if not world.verdict():
-                    continue
-                solved += 1
-                trajectory = Trajectory(f"{goal.id}/{seed}", 0, Origin.DEMONSTRATION, episode)
-                for row in agent_rows([trajectory], 0.0):
-                    screen = episode.acts[row.step].observation if row.step < len(episode.acts) else episode.last
-                    context = way(context_at(episode.instruction, episode.acts[: row.step], screen))
-                    found.append(imitation(network, context, named(network, context, row.action)))
+                if world.verdict():
+                    solved += 1
+                    yield Trajectory(f"{goal.id}/{seed}", 0, Origin.DEMONSTRATION, episode)
+
+
+def samples(network: Network, solved: Iterable[Trajectory], way: Way) -> list[Sample]:
+    """The steps of solved trajectories, shown in one way."""
+    found = []
+    for trajectory in solved:
+        episode = trajectory.episode
+        for row in agent_rows([trajectory], 0.0):
+            screen = episode.acts[row.step].observation if row.step < len(episode.acts) else episode.last
+            context = way(context_at(episode.instruction, episode.acts[: row.step], screen))
+            found.append(imitation(network, context, named(network, context, row.action)))
     return found
 
 
@@ -98,11 +103,11 @@ def named(network: Network, context: Context, answer: str) -> str:
     return str(action.on(nearest)) if nearest else answer
 
 
-def learn(network: Network, found: Sequence[Sample], updates: int) -> float:
+def learn(network: Network, found: Sequence[Sample], schedule: Schedule) -> float:
     """Train an adapter in place; returns the seconds it took."""
     began = time.perf_counter()
     with TemporaryDirectory(prefix="ratchet-demonstrations-") as scratch:
-        train(network, found, Schedule(updates, ROWS, RATE, 0), Path(scratch), _report)
+        train(network, found, schedule, Path(scratch), _report)
     return time.perf_counter() - began
 
 
@@ -121,7 +126,7 @@ def success(agent: Shown, goal: Goal, episodes: int) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--demonstrations", type=int, default=5, help="of each goal")
-    parser.add_argument("--updates", type=int, default=40, help=f"of training, of {ROWS} steps each")
+    parser.add_argument("--updates", type=int, default=40, help="of training")
     parser.add_argument("--episodes", type=int, default=50, help="held-out instances of each goal")
     parser.add_argument("--way", choices=WAYS, default="both", help="what is shown of a screen")
     arguments = parser.parse_args()
@@ -129,9 +134,12 @@ def main() -> None:
     network = load_base(location("agent"), params.numerics.dtype, params.prompt.screenshots)
     found, seconds, way = groups(), 0.0, WAYS[arguments.way]
     if arguments.demonstrations:
-        network = tunable(network, TUNING, 0)
-        taught = samples(network, found["text"] + found["eyes"], arguments.demonstrations, way)
-        seconds = learn(network, taught, arguments.updates)
+        network = tunable(network, Tuning(**params.tune.model_dump()), params.seed)
+        shown = demonstrated(found["text"] + found["eyes"], arguments.demonstrations)
+        taught = samples(network, [*shown, *exercises(params.rehearse.exercises)], way)
+        settings = params.warm_agent
+        schedule = Schedule(arguments.updates, settings.batch_rows, settings.learning_rate, params.seed)
+        seconds = learn(network, taught, schedule)
         print(f"{len(taught)} steps, {arguments.updates} updates in {seconds:.0f} s", flush=True)
     engine = TorchEngine(network)
     ratios: dict[str, float] = {}

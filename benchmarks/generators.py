@@ -3,7 +3,7 @@
 Those that make rows of demonstrations are judged by first reward models: trained from the base on the demonstrations'
 rows, as ``warm_reward`` does, on all of them, and without those of each generator in turn. The others make rows of what
 an agent did, and are judged by the round's retraining in the same way: from the champion, on its rows and replayed
-ones. Each model then judges what the round's agents did, held out, and for first models explored too, the world being
+ones. Each model then judges what the round's agent did, held out, and for first models explored too, the world being
 the truth. What was measured is kept, and a benchmark that was stopped goes on: delete its file to begin anew.
 """
 
@@ -45,9 +45,9 @@ School = Callable[[str, Params], RewardModel]
 
 
 def played() -> list[Question]:
-    """The steps and the outcomes of what both agents did on held-out instances, as the world judged."""
-    episodes = [one for one in read_trajectories(ROUND / "evaluation") if one.episode.last.screenshot]
-    return [question for trajectory in episodes for question in live(trajectory)]
+    """The steps and the outcomes of what the challenger did on held-out instances, as the world judged."""
+    episodes = [one for one in read_trajectories(ROUND / "evaluation") if one.id.endswith("/challenger")]
+    return [question for trajectory in episodes if trajectory.episode.last.screenshot for question in live(trajectory)]
 
 
 def explored() -> list[Question]:

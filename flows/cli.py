@@ -152,7 +152,7 @@ def lineage(x: str) -> None:
 
 @app.command()
 def report() -> None:
-    """Write the page of all rounds: figures, curves, goals solved for the first time, lineage."""
+    """Write the page of all rounds: figures, curves, what was newly solved, lineage."""
     from tasks import lineage, page
 
     last = page.write(page.FILE)

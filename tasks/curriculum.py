@@ -113,13 +113,14 @@ class Curriculum:
         return {goal: 1 + extra.get(goal, 0) for goal in goals}
 
     def weight(self, goal: str) -> Fraction:
-        """The goal's failure rate, and how much its rate has changed of late, up or down.
+        """How unsure it is that the goal is solved, and how much its rate has changed of late, up or down.
 
-        Absolute learning progress (Portelas et al. 2019) keeps what is being learnt, or forgotten, ahead of what
-        stays out of reach.
+        4 p (1 - p) of the success rate p is 1 where half of the instances are solved and little where all are, or none
+        (learnability: Tzannetos et al. 2023, Rutherford et al. 2024); absolute learning progress (Portelas et al. 2019)
+        keeps what is being learnt, or forgotten, ahead of what stays as it is.
         """
         tally = self.goals.get(goal, Tally())
-        return 1 - tally.rate + abs(Fraction(tally.progress))
+        return 4 * tally.rate * (1 - tally.rate) + abs(Fraction(tally.progress))
 
     def open_tiers(self, goals: Iterable[Goal], opening: int) -> set[int]:
         """The tiers whose goals get more than one instance.

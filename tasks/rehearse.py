@@ -7,7 +7,7 @@ docs/decisions/0031-forms-are-rehearsed.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
@@ -34,8 +34,7 @@ def run(params: Params) -> None:
     Raises:
         ParamsError: the agent's base knows no words to write pages with.
     """
-    wanted = params.rehearse.exercises
-    done = list(islice(_exercises(), wanted)) if wanted else []
+    done = list(exercises(params.rehearse.exercises))
 
     def store(folder: Path) -> None:
         folder.mkdir()
@@ -45,9 +44,13 @@ def run(params: Params) -> None:
     write_whole(REHEARSAL, store)
 
 
-def _exercises() -> Iterator[Trajectory]:
+def exercises(wanted: int) -> Iterator[Trajectory]:
+    """So many exercises, done rightly. Raises ParamsError as :func:`run` does, where any are wanted."""
+    return islice(_done(_words()), wanted) if wanted else iter(())
+
+
+def _done(words: Sequence[str]) -> Iterator[Trajectory]:
     """Exercises done rightly, without end."""
-    words = _words()
     with closing(Studio()) as studio:
         for number in count():
             exercise = random_exercise(FIRST_SEED + number, words, forms=number % _FORMS > 0)

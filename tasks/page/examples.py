@@ -1,10 +1,11 @@
-"""Goals that a promoted agent solved and that no agent in use before it had: how it went about them."""
+"""Held-out goal instances that a promoted agent solved and the one before it did not: how it went about them."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,21 +22,25 @@ LARGEST_PX = (320, 480)  # width and height of a picture: a phone's screens woul
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A goal solved for the first time: each screen as a data URL, with the action taken on it; the last has none."""
+    """An instance newly solved: each screen as a data URL, with the action taken on it; the last has none.
+
+    ``first`` is whether no agent in use had solved any instance of its goal.
+    """
 
     trajectory: str
     goal: str
     tier: int
+    first: bool
     instruction: str
     screens: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a round's agent solved that none in use had: all the goals, and examples of the first :data:`SHOWN`."""
+    """How many instances of each goal a round's agent newly solved, and an example of the first :data:`SHOWN` goals."""
 
     tag: str
-    goals: tuple[str, ...]
+    goals: Mapping[str, int]
     examples: tuple[Example, ...]
 
 
@@ -48,12 +53,18 @@ def newly_solved(rounds: Sequence[PastRound]) -> list[News]:
     known, found = set[str](), list[News]()
     for made in rounds:
         with versions.checked_out(made.tag, (ROUND / "evaluation").as_posix()) as folder:
-            known |= {goal_of(one) for one in _solved(folder, "champion")}
+            known |= set(_solved(folder, "champion").values())
             if made.promoted("agent"):
-                first = _first_of_each_goal(_solved(folder, "challenger"), known)
-                found.append(News(made.tag, tuple(sorted(first)), _examples(folder, sorted(first.values())[:SHOWN])))
-                known |= first.keys()
+                found.append(news(made.tag, folder, known))
+                known |= set(found[-1].goals)
     return found
+
+
+def news(tag: str, evaluation: Path, known: Collection[str]) -> News:
+    """What the challenger of an evaluation solved and the champion did not; ``known`` are goals solved before."""
+    champion = _solved(evaluation, "champion")
+    won = {name: goal for name, goal in _solved(evaluation, "challenger").items() if name not in champion}
+    return News(tag, Counter(won.values()), _examples(evaluation, won, known))
 
 
 def goal_of(trajectory: Trajectory) -> str:
@@ -61,28 +72,32 @@ def goal_of(trajectory: Trajectory) -> str:
     return trajectory.episode.instance.goal.id
 
 
-def _solved(folder: Path, model: str) -> Iterable[Trajectory]:
-    return (one for one in read_trajectories(folder) if one.verdict and one.id.endswith(f"/{model}"))
+def _solved(folder: Path, model: str) -> dict[str, str]:
+    """The names of the instances that an agent solved, with their goals' ids."""
+    return {
+        one.episode.instance.name: goal_of(one)
+        for one in read_trajectories(folder)
+        if one.verdict and one.id.endswith(f"/{model}")
+    }
 
 
-def _first_of_each_goal(solved: Iterable[Trajectory], known: set[str]) -> dict[str, str]:
-    """By goal id, the id of the first trajectory that solves a goal not yet known to be solved."""
-    first: dict[str, str] = {}
-    for trajectory in solved:
-        if goal_of(trajectory) not in known:
-            first.setdefault(goal_of(trajectory), trajectory.id)
-    return first
+def _examples(folder: Path, won: Mapping[str, str], known: Collection[str]) -> tuple[Example, ...]:
+    """The first instance won of each goal, goals never solved before in front."""
+    first = {goal: name for name, goal in reversed([*won.items()])}
+    shown = sorted(first, key=lambda goal: (goal in known, goal))[:SHOWN]
+    paths = {
+        goal_of(one): one
+        for one in read_trajectories(folder)
+        if one.id.endswith("/challenger") and one.episode.instance.name == first.get(goal_of(one))
+    }
+    return tuple(_example(paths[goal], goal not in known) for goal in shown)
 
 
-def _examples(folder: Path, wanted: Sequence[str]) -> tuple[Example, ...]:
-    return tuple(_example(trajectory) for trajectory in read_trajectories(folder) if trajectory.id in wanted)
-
-
-def _example(trajectory: Trajectory) -> Example:
+def _example(trajectory: Trajectory, first: bool) -> Example:
     episode, goal = trajectory.episode, trajectory.episode.instance.goal
     screens = [(_picture(step.observation.screenshot), str(step.action)) for step in episode.steps]
     screens.append((_picture(episode.last.screenshot), ""))
-    return Example(trajectory.id, goal.id, goal.tier, episode.instruction, tuple(screens))
+    return Example(trajectory.id, goal.id, goal.tier, first, episode.instruction, tuple(screens))
 
 
 def _picture(png: bytes) -> str:

@@ -96,7 +96,7 @@ def test_its_curves_are_of_the_models_in_use(browser: Browser) -> None:
     assert heights == [150 - 140 * value for value in (0.25, 0.5, 0.5)]
 
 
-def test_it_shows_what_was_solved_for_the_first_time(browser: Browser, reported: Workspace) -> None:
+def test_it_shows_what_was_newly_solved(browser: Browser, reported: Workspace) -> None:
     """Not `click`, which the first champion solved, and of each round its own new goal, as the challenger did it."""
     ids = browser.evaluate("[...document.querySelectorAll('.example')].map((example) => example.id)")
     assert ids == ["round-0001/form/1/challenger", "round-0002/mail/2/challenger"]
@@ -105,7 +105,8 @@ def test_it_shows_what_was_solved_for_the_first_time(browser: Browser, reported:
     assert browser.evaluate("document.images[3].src") == f"data:image/png;base64,{png}"
     captions = browser.evaluate("[...document.querySelectorAll('.example figcaption')].map((e) => e.innerText)")
     assert captions == [str(path.episode.steps[0].action), "the end"] * 2
-    assert 'mail (tier 3): Do "mail" & <go>' in _texts(browser, ".example p")[1]
+    assert 'mail (tier 3, solved for the first time): Do "mail" & <go>' in _texts(browser, ".example p")[1]
+    assert _texts(browser, "h3 + p")[:2] == ["form (1)", "mail (1)"]
 
 
 def test_its_lineage_is_that_of_git_dvc_and_mlflow(browser: Browser, reported: Workspace) -> None:

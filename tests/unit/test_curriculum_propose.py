@@ -80,16 +80,16 @@ def test_progress_is_the_change_of_a_goals_rate_and_fades() -> None:
 
 def test_what_changes_gets_more_than_what_stays_out_of_reach() -> None:
     curriculum = Curriculum(3, {"learnt": Tally(4, 2, 0.5), "lost": Tally(4, 2, -0.5), "hopeless": Tally(4, 0)})
-    assert curriculum.weight("learnt") == curriculum.weight("lost") == 1
-    assert curriculum.weight("hopeless") == Fraction(5, 6)
+    assert curriculum.weight("learnt") == curriculum.weight("lost") == Fraction(3, 2)
+    assert curriculum.weight("hopeless") == Fraction(5, 9)
 
 
-def test_what_fails_more_gets_more_and_all_get_one() -> None:
+def test_what_may_go_either_way_gets_most_and_all_get_one() -> None:
     goals = {name: goal(name) for name in ("easy", "hard", "new")}
     curriculum = Curriculum(2, {"easy": Tally(8, 8), "hard": Tally(8, 0)})
-    # Weights 1/10, 9/10, 1/2 of 9 spare: 0.6, 5.4, 3.0; the one left over goes to the largest remainder.
-    assert curriculum.apportion(goals, 12, 1) == {"easy": 2, "hard": 6, "new": 4}
-    assert curriculum.weight("hard") == Fraction(9, 10)
+    # Weights 36/100, 36/100, 1 of 9 spare: 1.88, 1.88, 5.23; the two left over go to the largest remainders.
+    assert curriculum.apportion(goals, 12, 1) == {"easy": 3, "hard": 3, "new": 6}
+    assert curriculum.weight("easy") == curriculum.weight("hard") == Fraction(9, 25)
 
 
 def test_equal_remainders_go_to_the_goals_that_stand_first() -> None:
