@@ -1,4 +1,4 @@
-"""What the audit asks about: held-out pairs, unseen goals, live candidates, live outcomes and canaries.
+"""What the audit asks about: held-out pairs, those of unseen goals, live candidates, live outcomes and canaries.
 
 All labels are the world's. A pair is a row of reward data from an oracle's episode that the world judged a success.
 A live candidate is right when it brings the goal nearer (:meth:`tasks.audit.ground.Ground.right`). An outcome is right
@@ -63,7 +63,7 @@ def gather(part: Part, instance: Instance, players: Players, settings: Explore, 
     found: list[Labelled] = []
     with closing(open_world(instance.goal.world)) as world:
         try:
-            found += _demonstrated(world, instance)
+            found += _demonstrated(world, instance, part)
             if part == "held-out":
                 solved = next((item.trajectory.episode for item in found), None)
                 found += _canaries(world, instance, solved)
@@ -93,13 +93,13 @@ def with_pairs(found: Sequence[Labelled], unseen: Iterable[str], max_negatives: 
     return [replace(item, cases=(*item.cases, *rows.get(item.trajectory.id, ()))) for item in found]
 
 
-def _demonstrated(world: World, instance: Instance) -> Iterator[Labelled]:
-    """The oracle's episode where it succeeds: the strong agent's outcome."""
+def _demonstrated(world: World, instance: Instance, part: Part) -> Iterator[Labelled]:
+    """The oracle's episode where it succeeds: the strong agent's outcome, where the weaker ones play too."""
     if instance.goal.page in pages():
         episode = demonstrate(world, instance)
         if world.verdict():
             trajectory = trajectory_of("strong", episode, verdict=True)
-            yield Labelled(trajectory, (outcome_case(trajectory, "live", "strong"),))
+            yield Labelled(trajectory, (outcome_case(trajectory, "live", "strong"),) if part == "held-out" else ())
 
 
 def _canaries(world: World, instance: Instance, solved: Episode | None) -> Iterator[Labelled]:

@@ -130,6 +130,16 @@ def test_material_of_an_instance(tmp_path: Path) -> None:
     assert said == [[float(case.label)] for _, case in outcomes]
 
 
+def test_of_an_unseen_goal_there_are_pairs_alone() -> None:
+    """A live outcome of an oracle alone would say nothing of failures."""
+    instance = Instance(GOALS["click-option"], SEED)
+    players = Players(RandomAgent(), RandomAgent())
+    found = with_pairs(gather("unseen", instance, players, load_params().explore, "s"), ["click-option"], 6, 0)
+    cases = [case for item in found for case in item.cases]
+    assert {case.part for case in cases} == {"unseen"}
+    assert {case.label for case in cases if case.query == "outcome"} == {True, False}
+
+
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout with tiny models: the champions, and seed models and a round's reward model that differ from them."""
