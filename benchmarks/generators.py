@@ -3,8 +3,8 @@
 Those that make rows of demonstrations are judged by first reward models: trained from the base on the demonstrations'
 rows, as ``warm_reward`` does, on all of them, and without those of each generator in turn. The others make rows of what
 an agent did, and are judged by the round's retraining in the same way: from the champion, on its rows and replayed
-ones. Each model then judges what the round's agent did, held out, and for first models explored too, the world being
-the truth. What was measured is kept, and a benchmark that was stopped goes on: delete its file to begin anew.
+ones. First models then judge the paths that the round explored, retrained ones what its agent did, held out, the world
+being the truth. What was measured is kept, and a benchmark that was stopped goes on: delete its file to begin anew.
 """
 
 from __future__ import annotations
@@ -150,8 +150,7 @@ def schools(params: Params) -> dict[str, tuple[School, list[Question], list[Gene
     of_demonstrations = {row.generator for row in made(DEMONSTRATIONS, ALL, params)}
     early = [one for one in Generator if one in of_demonstrations]
     late = [one for one in Generator if one not in of_demonstrations]
-    held_out = played()
-    return {"first": (first, [*explored(), *held_out], early), "again": (again, held_out, late)}
+    return {"first": (first, explored(), early), "again": (again, played(), late)}
 
 
 def main() -> None:
