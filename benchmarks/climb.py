@@ -44,7 +44,7 @@ UNSEEN = (
 COMMON: dict[str, Any] = {
     "goals": "data/goals/climb.yaml",
     "demonstrate": {"per_goal": 5, "hardest_tier": 2},
-    "propose": {"opening": 2},
+    "propose": {"opening": 2, "per_goal": 2},
     "evaluate": {"per_goal": 1, "looks": 4},
 }
 FULL, CONTROL = "whole rounds", "demonstrations alone"
