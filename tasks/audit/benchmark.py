@@ -72,7 +72,7 @@ def run(per_goal: int, first_seed: int | None, vision: str, rounds: Sequence[int
         found, names = _gather(params, instances, scratch), _judges(adapters, vision)
         scores = _score(names, adapters, vision, found, params, scratch)
         about = _about(params, per_goal, first, names, adapters)
-    summary = summarise(found, scores)
+    summary = summarise(found, scores, params.filter.bar)
     _write(about, summary, found)
     run_id = _log(about, summary)
     remove(scratch)

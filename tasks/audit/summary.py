@@ -1,7 +1,8 @@
 """What an audit found: figures of every judge by part and query, combinations of outcome scores, calibration; a table.
 
 An outcome may be judged by the final query alone, by the least of a path's step scores, or by both: ``gated`` is the
-final score where no step scores under 0.5, else 0. The least of no steps is 1.
+final score where no step scores under 0.5, else 0. ``accepted`` is 1 where both reach the bar at which a round counts a
+path as solved, else 0. The least of no steps is 1.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from models.calibration import AS_IT_IS
+from tasks.acceptance import Bar
 from tasks.audit.calibration import halves, platt, temperature
 from tasks.audit.cases import Labelled
 from tasks.audit.figures import Judged, false_accepts, figures, length_bin
@@ -51,14 +53,14 @@ class Scores:
     path: Sequence[float | None]
 
 
-def summarise(found: Sequence[Labelled], scores: Mapping[str, Sequence[Scores]]) -> dict[str, Any]:
+def summarise(found: Sequence[Labelled], scores: Mapping[str, Sequence[Scores]], bar: Bar) -> dict[str, Any]:
     """All figures: ``judges`` by row, part and query; ``calibration`` of the champion, on one half of the instances."""
     judges: dict[str, Any] = {}
     calibration: dict[str, Any] = {}
     for name, of in scores.items():
         judged = _judged(found, of)
         judges[name] = _figures(judged)
-        for combination, again in _combined(found, of).items():
+        for combination, again in _combined(found, of, bar).items():
             judges[f"{name}, {combination}"] = _figures(again)
         if name == CALIBRATED:
             calibration = _calibrated(judged)
@@ -88,9 +90,9 @@ def _judged(found: Sequence[Labelled], scores: Sequence[Scores]) -> list[Judged]
     ]
 
 
-def _combined(found: Sequence[Labelled], scores: Sequence[Scores]) -> dict[str, list[Judged]]:
+def _combined(found: Sequence[Labelled], scores: Sequence[Scores], bar: Bar) -> dict[str, list[Judged]]:
     """The live and canary outcomes by the other combinations, for a judge that scored the steps too."""
-    made: dict[str, list[Judged]] = {"minimum": [], "gated": []}
+    made: dict[str, list[Judged]] = {"minimum": [], "gated": [], "accepted": []}
     if not any(of.path for of in scores):
         return {}
     for item, of in zip(found, scores, strict=True):
@@ -99,6 +101,7 @@ def _combined(found: Sequence[Labelled], scores: Sequence[Scores]) -> dict[str, 
             if case.query == "outcome" and case.part in ("live", "canary") and final is not None:
                 made["minimum"].append(Judged(case, least))
                 made["gated"].append(Judged(case, final if least >= ACCEPT else 0.0))
+                made["accepted"].append(Judged(case, float(final >= bar.outcome and least >= bar.step)))
     return made
 
 

@@ -203,6 +203,7 @@ def test_the_command(workspace: Path) -> None:
         "champion",
         "champion, minimum",
         "champion, gated",
+        "champion, accepted",
         "verifier",
     ):
         assert judge in rows
