@@ -1,8 +1,8 @@
 """What a few demonstrations of each goal teach the base: ``python -m benchmarks.demonstrations --demonstrations 5``.
 
 The base learns from so many oracle episodes of each goal, and goes over exercises, as in its warm start; then it plays
-instances it has not seen, greedily, the world being the judge. So it plays goals that nothing was trained on. ``--way``
-shows it blank pictures throughout, or no element lists, so that all it knows of a screen is read off the picture.
+instances it has not seen, greedily, the world being the judge, and goals that nothing was trained on. ``--way`` shows
+it blank pictures throughout, or no element lists, so that all it knows of a screen is read off the picture.
 """
 
 from __future__ import annotations
