@@ -4,7 +4,8 @@ Those that make rows of demonstrations are judged by first reward models: traine
 rows, as ``warm_reward`` does, on all of them, and without those of each generator in turn. The others make rows of what
 an agent did, and are judged by the round's retraining in the same way: from the champion, on its rows and replayed
 ones. First models then judge the paths that the round explored, retrained ones what its agent did, held out, the world
-being the truth. What was measured is kept, and a benchmark that was stopped goes on: delete its file to begin anew.
+being the truth. Generators that made no row here are named. What was measured is kept, and a benchmark that was stopped
+goes on: delete its file to begin anew.
 """
 
 from __future__ import annotations
@@ -65,6 +66,16 @@ def made(dataset: Path, without: str, params: Params, bar: Bar = Bar(0.0)) -> li
     return reward_rows(paths, bar=bar, max_negatives=negatives, seed=params.seed, without=off)
 
 
+def of_round(without: str, params: Params) -> list[RewardRow]:
+    """The reward rows of what the round scored, but those of a generator."""
+    return made(ROUND / "scored", without, params, Plan.read().applied(params).filter.bar)
+
+
+def attacked() -> list[RewardRow]:
+    """The rows that the round's attack made."""
+    return list(read_rows(ROUND / "attacks" / "reward_rows.parquet", RewardRow))
+
+
 def first(without: str, params: Params) -> RewardModel:
     """A first reward model, that has learnt from all rows of the demonstrations but those of a generator."""
     network = tunable(_base(params), Tuning(**params.tune.model_dump()), params.seed)
@@ -75,14 +86,13 @@ def first(without: str, params: Params) -> RewardModel:
 def again(without: str, params: Params) -> RewardModel:
     """The round's champion, retrained on all rows of the round but those of a generator, and as many replayed ones."""
     start = next(one for one in (STATE / "before" / "reward", STATE / "reward") if one.exists())
-    network, plan = with_tuned(_base(params), start, trainable=True), Plan.read()
-    rows = made(ROUND / "scored", without, params, plan.applied(params).filter.bar)
-    fresh = _samples(ROUND / "scored", rows, network, params)
-    older = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{plan.round:04d}")
+    network = with_tuned(_base(params), start, trainable=True)
+    fresh = _samples(ROUND / "scored", of_round(without, params), network, params)
+    older = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{Plan.read().round:04d}")
     known = [sample for part in older for sample in reward_samples(part, network, params.reward.ranking)]
     replayed = random.Random(params.seed).sample(known, min(len(known), len(fresh)))
-    attacks = read_rows(ROUND / "attacks" / "reward_rows.parquet", RewardRow) if without != Generator.ATTACK else []
-    samples = [*fresh, *replayed, *_samples(KNOWN, attacks, network, params)]
+    attacks = _samples(KNOWN, attacked(), network, params) if without != Generator.ATTACK else []
+    samples = [*fresh, *replayed, *attacks]
     return _trained(network, samples, params.train_reward, params)
 
 
@@ -148,24 +158,30 @@ def _spread(query: dict[str, Any]) -> str:
 def schools(params: Params) -> dict[str, tuple[School, list[Question], list[Generator]]]:
     """How the worth of generators is found: what trains, what it is asked, and which generators it tells of."""
     of_demonstrations = {row.generator for row in made(DEMONSTRATIONS, ALL, params)}
-    early = [one for one in Generator if one in of_demonstrations]
-    late = [one for one in Generator if one not in of_demonstrations]
-    return {"first": (first, explored(), early), "again": (again, played(), late)}
+    late = {row.generator for row in (*of_round(ALL, params), *attacked())} - of_demonstrations
+    return {
+        "first": (first, explored(), [one for one in Generator if one in of_demonstrations]),
+        "again": (again, played(), [one for one in Generator if one in late]),
+    }
 
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     params = load_params()
     lines = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-    for school, (teach, questions, generators) in schools(params).items():
+    asked = schools(params)
+    arms = [len(generators) + 1 for _, _, generators in asked.values()]
+    for school, (teach, questions, generators) in asked.items():
         for without in (ALL, *generators):
             if (school, without) in {(line["school"], line["without"]) for line in lines}:
                 continue
             lines.append({"school": school, "without": str(without), **figures(teach(without, params), questions)})
             with RESULTS.open("a") as file:
                 file.write(json.dumps(lines[-1]) + "\n")
-            print(f"{len(lines)} of {2 + len(Generator)}: {school}, without {without}", flush=True)
+            print(f"{len(lines)} of {sum(arms)}: {school}, without {without}", flush=True)
     print("\n".join(table(lines)))
+    told = {name for _, _, generators in asked.values() for name in generators}
+    print(f"no row of: {', '.join(sorted(set(Generator) - told)) or 'none'}")
     print(json.dumps({f"{line['school']} {line['without']}": line["outcome"]["auc"] for line in lines}))
 
 
