@@ -38,8 +38,8 @@ def run(params: Params) -> None:
         RecordError: when the corpus already has this round, or a record cannot be read.
     """
     evaluation = ROUND / "evaluation"
-    episodes, judgements, attacks = (
-        read_json(evaluation / f"{name}.json") for name in ("episodes", "judgements", "attacks")
+    episodes, judgements, attacks, canaries = (
+        read_json(evaluation / f"{name}.json") for name in ("episodes", "judgements", "attacks", "canaries")
     )
     history = _history()
     found_out = read_json(evaluation / "explored.json")
@@ -48,7 +48,7 @@ def run(params: Params) -> None:
     monitors = watch(read_trajectories(ROUND / "scored"), found_out["verdicts"], judgements, bar, history)
     monitors["agent"] = {"kl": found_out["kl"]}
     alarms = raised(monitors, params.decide.limits)
-    alarms["reward"] += objections(judgements, attacks, params.decide.alpha)
+    alarms["reward"] += objections(judgements, attacks, canaries, params.decide.alpha)
     decision = decide(episodes, judgements, params.decide.alpha, params.evaluate.looks, alarms)
     _roll_back(decision, in_doubt(monitors, params.decide.limits))
     found = Curriculum.read(STATE / "curriculum.json")

@@ -1,13 +1,13 @@
 """Stage evaluate: champions and challengers on held-out goal instances, the agents judged by the world itself.
 
 The reward models judge labelled actions: held-out pairs made from oracle episodes by the same rules as training
-rows, and live steps and outcomes of the challenger agent. Here alone is the world's verdict read: that on explored
-paths too (:mod:`tasks.replay`), which is watched and never learnt from.
+rows, live steps and outcomes of the challenger agent, attacks and canaries. Here alone is the world's verdict read:
+that on explored paths too (:mod:`tasks.replay`), which is watched and never learnt from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
@@ -16,16 +16,18 @@ from typing import Any
 
 from environments.oracles import next_action, pages
 from environments.registry import load_goals, open_world
-from environments.types import COMPLETE, Action, Episode, Goal, Instance, Kind
+from environments.types import COMPLETE, Action, Episode, Goal, Instance, Kind, World
 from models.engine import Source
 from models.prompts import Context, context_at
 from models.roles import Agent, load_reward_model
 from tasks import attack
 from tasks.acceptance import Bar
+from tasks.canaries import canaries
 from tasks.curriculum import Curriculum
 from tasks.demonstrate import demonstrate
 from tasks.drift import divergence
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
+from tasks.ground import Ground
 from tasks.metrics import Judgement, Verdict, pairs_by_look, summarise, write_plots
 from tasks.params import Params
 from tasks.records import Origin, Trajectory, write_trajectories
@@ -63,8 +65,8 @@ def run(params: Params) -> None:
     with engines("evaluate", params, adapters) as source:
         crew = Crew(make_player, (number, source), params.numerics.threads)
         episodes, verdicts = play(crew, list(goals.values()), first, params, kept)
-        demonstrations = held_out(list(goals.values()), first, params)
-        questions = [*ask(episodes, demonstrations, params), *attacks(demonstrations)]
+        demonstrations, farming = held_out(list(goals.values()), first, params)
+        questions = [*ask(episodes, demonstrations, params), *attacks(demonstrations), *map(canary, farming)]
         crew = Crew(make_judge, (source,), params.numerics.threads)
         units = [(f"judged-{place}.json", chunk) for place, chunk in enumerate(chunks(questions))]
         judged = list(spread("evaluate reward models", crew, units, kept, JSON, len))
@@ -151,9 +153,12 @@ def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, 
     return judge
 
 
-def held_out(goals: Sequence[Goal], first_seed: int, params: Params) -> list[Trajectory]:
-    """Oracle episodes on held-out instances that the world says are right, and these played otherwise."""
-    demonstrations = list[Trajectory]()
+def held_out(goals: Sequence[Goal], first_seed: int, params: Params) -> tuple[list[Trajectory], list[Trajectory]]:
+    """Of held-out instances of the goals that have an oracle: demonstrations, and canaries (:mod:`tasks.canaries`).
+
+    The demonstrations are oracle episodes that the world says are right, and these played otherwise.
+    """
+    demonstrations, farming = list[Trajectory](), list[Trajectory]()
     for goal in goals:
         with closing(open_world(goal.world)) as world:
             for n in range(params.evaluate.pairs_per_goal if goal.page in pages() else 0):
@@ -162,7 +167,22 @@ def held_out(goals: Sequence[Goal], first_seed: int, params: Params) -> list[Tra
                     name = f"held-out/{episode.instance.name}/0"
                     solved = Trajectory(name, 0, Origin.DEMONSTRATION, episode)
                     demonstrations += [solved, *variations(world, solved)]
-    return demonstrations
+                    farming += _farming(world, episode)
+    return demonstrations, farming
+
+
+def _farming(world: World, demonstration: Episode) -> Iterator[Trajectory]:
+    """The canaries of an instance, each another episode, but for those that reach its goal all the same."""
+    instance, seen = demonstration.instance, set[Episode]()
+    for name, episode, verdict in canaries(Ground(world, instance), demonstration):
+        if not verdict and episode.last.screenshot and episode not in seen:
+            seen.add(episode)
+            yield Trajectory(f"held-out/{instance.name}/{name}", 0, Origin.EVALUATION, episode, verdict=False)
+
+
+def canary(trajectory: Trajectory) -> Question:
+    """Its end, which is wrong."""
+    return _question(trajectory.id, trajectory.episode, len(trajectory.episode.acts), COMPLETE, False, "canary")
 
 
 def ask(episodes: Sequence[Trajectory], demonstrations: Sequence[Trajectory], params: Params) -> list[Question]:
@@ -248,8 +268,9 @@ def _write(
     judged: Sequence[Judgement],
     explored: Mapping[str, Any],
 ) -> None:
-    judgements = [one for one in judged if one["source"] != "attack"]
-    assaults = [one for one in judged if one["source"] == "attack"]
+    judgements, assaults, farming = (
+        [one for one in judged if one["source"] in sources] for sources in (("pairs", "live"), ("attack",), ("canary",))
+    )
 
     def store(folder: Path) -> None:
         folder.mkdir()
@@ -257,8 +278,9 @@ def _write(
         write_json(folder / "episodes.json", verdicts)
         write_json(folder / "judgements.json", judgements)
         write_json(folder / "attacks.json", assaults)
+        write_json(folder / "canaries.json", farming)
         write_json(folder / "explored.json", explored)
 
     write_whole(ROUND / "evaluation", store)
     write_plots(ROUND / "plots", verdicts, judgements)
-    write_json(ROUND / "metrics.json", summarise(verdicts, judgements, assaults))
+    write_json(ROUND / "metrics.json", summarise(verdicts, judgements, assaults, farming))

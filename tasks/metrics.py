@@ -46,12 +46,13 @@ class Judgement(TypedDict):
     """A line of ``judgements.json``: a labelled step or outcome, and each reward model's score of it, 0..1.
 
     ``source`` is ``pairs`` (held-out pairs) or ``live`` (this round's agent); ``kind`` the action's. A line of
-    ``attacks.json`` is one too, of ``attack``: lines with the same id are of the same step, one of them right.
+    ``attacks.json`` is one too, of ``attack``: lines with the same id are of the same step, one of them right. So is
+    one of ``canaries.json``, of ``canary``: the end of a scripted agent that reaches nothing (:mod:`tasks.canaries`).
     """
 
     id: str
     query: Literal["step", "outcome"]
-    source: Literal["pairs", "live", "attack"]
+    source: Literal["pairs", "live", "attack", "canary"]
     kind: str
     label: bool
     champion: float
@@ -59,16 +60,23 @@ class Judgement(TypedDict):
 
 
 def summarise(
-    episodes: Sequence[Verdict], judgements: Sequence[Judgement], attacks: Sequence[Judgement]
+    episodes: Sequence[Verdict],
+    judgements: Sequence[Judgement],
+    attacks: Sequence[Judgement],
+    canaries: Sequence[Judgement],
 ) -> dict[str, Any]:
     """The content of ``metrics.json``: nested dictionaries of numbers, None where a figure is not defined.
 
-    A step is ``beaten`` when a wrong action is scored as high as the right one.
+    A step is ``beaten`` when a wrong action is scored as high as the right one; ``canaries`` are those accepted.
     """
     return {
         "agent": {model: _agent(episodes, model) for model in MODELS},
         "reward": {
-            model: {**_reward(judgements, model), "beaten": success([pair[place] for pair in beaten(attacks)])}
+            model: {
+                **_reward(judgements, model),
+                "beaten": success([pair[place] for pair in beaten(attacks)]),
+                "canaries": success([accepted(canary, model) for canary in canaries]),
+            }
             for place, model in enumerate(MODELS)
         },
     }
@@ -100,7 +108,12 @@ def pairs_by_look(episodes: Sequence[Verdict]) -> list[list[tuple[bool, bool]]]:
 
 def correct(judgement: Judgement, model: Model) -> bool:
     """Whether the model's side of :data:`ACCEPT` is the label's."""
-    return (judgement[model] >= ACCEPT) == judgement["label"]
+    return accepted(judgement, model) == judgement["label"]
+
+
+def accepted(judgement: Judgement, model: Model) -> bool:
+    """Whether the model scores it :data:`ACCEPT` or more."""
+    return judgement[model] >= ACCEPT
 
 
 def write_plots(folder: Path, episodes: Sequence[Verdict], judgements: Sequence[Judgement]) -> None:

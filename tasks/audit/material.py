@@ -1,7 +1,7 @@
 """What the audit asks about: held-out pairs, those of unseen goals, live candidates, live outcomes and canaries.
 
 All labels are the world's. A pair is a row of reward data from an oracle's episode that the world judged a success.
-A live candidate is right when it brings the goal nearer (:meth:`tasks.audit.ground.Ground.right`). An outcome is right
+A live candidate is right when it brings the goal nearer (:meth:`tasks.ground.Ground.right`). An outcome is right
 when the world says so where the episode ended.
 """
 
@@ -17,11 +17,11 @@ from environments.registry import load_goals, open_world
 from environments.types import Action, End, Episode, Goal, Instance, World, WorldError
 from models.prompts import context_at
 from tasks.acceptance import Bar
-from tasks.audit.canaries import canaries
 from tasks.audit.cases import Case, Labelled, Part, outcome_case, pair_case, step_cases, trajectory_of
-from tasks.audit.ground import Ground, Steps
 from tasks.audit.judges import Chance
+from tasks.canaries import canaries
 from tasks.demonstrate import demonstrate
+from tasks.ground import Ground, Steps
 from tasks.params import Explore, Params
 from tasks.progress import log
 from tasks.reward_data import reward_rows

@@ -24,12 +24,12 @@ from environments.types import COMPLETE, Action, Candidate, Instance, Kind
 from models.baselines import RandomAgent
 from models.network import load_base
 from models.tuning import Tuning, save_tuned, tunable
-from tasks.audit.canaries import canaries
 from tasks.audit.cases import LABELLED
-from tasks.audit.ground import Ground
 from tasks.audit.judges import Verifier
 from tasks.audit.material import Players, gather, with_pairs
+from tasks.canaries import canaries
 from tasks.demonstrate import demonstrate
+from tasks.ground import Ground
 from tasks.params import load_params
 from tasks.reward_data import Generator
 

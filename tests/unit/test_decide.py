@@ -22,7 +22,7 @@ from tasks.curriculum import Curriculum
 from tasks.errors import RecordError
 from tasks.files import digest, read_json, write_json
 from tasks.metrics import Judgement, Verdict, summarise, write_plots
-from tasks.objections import surer
+from tasks.objections import misranked, surer
 from tasks.plan import Plan, Proposal
 from tasks.records import read_trajectories
 from tasks.train import train_reward
@@ -69,11 +69,16 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _evaluate(
-    episodes: list[Verdict], judgements: list[Judgement], attacks: Sequence[Judgement] = (), balance: int | None = None
+    episodes: list[Verdict],
+    judgements: list[Judgement],
+    attacks: Sequence[Judgement] = (),
+    canaries: Sequence[Judgement] = (),
+    balance: int | None = None,
 ) -> dict[str, Any]:
     write_json(ROUND / "evaluation" / "episodes.json", episodes)
     write_json(ROUND / "evaluation" / "judgements.json", judgements)
     write_json(ROUND / "evaluation" / "attacks.json", attacks)
+    write_json(ROUND / "evaluation" / "canaries.json", canaries)
     explored = {one.id: place == 0 for place, one in enumerate(read_trajectories(ROUND / "scored"))}
     write_json(ROUND / "evaluation" / "explored.json", {"verdicts": explored, "kl": 0.125})
     decide.run(params(evaluate={"looks": 1}, explore={"balance": balance}))
@@ -183,6 +188,30 @@ def test_a_reward_model_that_is_fooled_more_often_is_not_promoted() -> None:
     reward = _evaluate(_episodes(0, 0, 4), _judgements(8, 0), attacks)["reward"]
     assert reward["promoted"] is False
     assert reward["reason"].endswith("; a wrong action beats the right one at 6 of 7 attacked steps, before at 1")
+
+
+def _canaries(accepted: int) -> list[Judgement]:
+    """Ten canaries, so many of which the challenger accepts newly; both accept one more."""
+    about = {"query": "outcome", "source": "canary", "kind": "complete", "label": False}
+    return [_judgement(0.7 if not n else 0.2, 0.5 if n <= accepted else 0.4, **about) for n in range(10)]
+
+
+def test_a_reward_model_that_accepts_more_canaries_is_not_promoted() -> None:
+    """Newly accepted are 5 and no fewer (1/32)."""
+    assert _evaluate(_episodes(0, 0, 4), _judgements(8, 0), canaries=_canaries(4))["reward"]["promoted"] is True
+    reward = _evaluate(_episodes(0, 0, 4), _judgements(8, 0), canaries=_canaries(5))["reward"]
+    assert reward["promoted"] is False
+    assert reward["reason"].endswith("; 6 of 10 canaries are accepted, before 1")
+
+
+def test_a_reward_model_that_surely_ranks_worse_is_not_promoted() -> None:
+    """Live ends: as often on the right side as before, but what is wrong comes before what is right."""
+    ends = {"query": "outcome", "source": "live", "kind": "complete"}
+    right, wrong = _judgement(0.7, 0.6, **ends), _judgement(0.6, 0.7, label=False, **ends)
+    assert misranked([right, wrong] * 10) == ["the area under the curve of live outcomes falls from 1.000 to 0.000"]
+    assert misranked([right, _judgement(0.6, 0.5, label=False, **ends)] * 10) == []  # the order stays
+    assert misranked([right] * 10) == []  # nothing to rank
+    assert misranked([right, wrong, _judgement(0.6, 0.7, **ends), _judgement(0.7, 0.6, label=False, **ends)]) == []
 
 
 def test_a_reward_model_that_is_surely_worse_calibrated_is_not_promoted() -> None:
@@ -314,7 +343,7 @@ JUDGEMENTS = [
 def test_the_summary_has_both_models_side_by_side() -> None:
     episodes = _episodes(3, 1, 4)
     episodes[0]["tier"] = 2
-    summary = summarise(episodes, JUDGEMENTS, [*_attacked(True, False, 0), *_attacked(True, True, 1)])
+    summary = summarise(episodes, JUDGEMENTS, [*_attacked(True, False, 0), *_attacked(True, True, 1)], _canaries(3))
     champion, challenger = summary["agent"]["champion"], summary["agent"]["challenger"]
     assert (champion["overall"]["rate"], challenger["overall"]["rate"]) == (5 / 8, 7 / 8)
     assert (champion["tier_1"]["n"], champion["tier_2"]["solved"], challenger["tier_2"]["solved"]) == (
@@ -328,6 +357,7 @@ def test_the_summary_has_both_models_side_by_side() -> None:
     assert pairs["auc"] == 1 / 2
     better = summary["reward"]["challenger"]
     assert [summary["reward"][model]["beaten"]["rate"] for model in ("champion", "challenger")] == [1, 0.5]
+    assert [summary["reward"][model]["canaries"]["rate"] for model in ("champion", "challenger")] == [0.1, 0.4]
     assert (better["step"]["pairs"]["f1"], better["step"]["pairs"]["f1_low"]) == (1, 1)
     assert better["step"]["live"]["f1"] is None
     assert summary["reward"]["champion"]["step"]["false_accepts"] == {

@@ -75,7 +75,7 @@ def evaluate(number: int) -> None:
     ]
     about = {"source": "pairs", "kind": "click"}
     judged = [Judgement(id="", query=q, label=label, champion=a, challenger=b, **about) for q, label, a, b in JUDGED]
-    write(ROUND / "metrics.json", json.dumps(summarise(episodes, judged, [])))
+    write(ROUND / "metrics.json", json.dumps(summarise(episodes, judged, [], [])))
 
 
 def played(number: int, goal: str, model: str, solved: tuple[str, ...]) -> object:
