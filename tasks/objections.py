@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tasks.metrics import BOOTSTRAP_SEED, MODELS, Judgement, Model, accepted, beaten, correct
-from tasks.statistics import auc, balanced_accuracy, bootstrap_interval, mean_interval, paired_test
+from tasks.metrics import MODELS, Judgement, Model, accepted, beaten, correct
+from tasks.statistics import balanced_accuracy, mean_interval, paired_test
 
 
 def objections(
@@ -20,7 +17,7 @@ def objections(
 ) -> list[str]:
     """All of them; none where the challenger may replace the champion."""
     live = [judgement for judgement in judgements if judgement["source"] == "live"]
-    return [*fallen(judgements), *surer(live), *misranked(live), *fooled(attacks, alpha), *farmed(canaries, alpha)]
+    return [*fallen(judgements), *surer(live), *fooled(attacks, alpha), *farmed(canaries, alpha)]
 
 
 def fallen(judgements: Sequence[Judgement]) -> list[str]:
@@ -45,21 +42,6 @@ def surer(live: Sequence[Judgement]) -> list[str]:
     return [f"the Brier score of live judgements rises from {before:.3f} to {after:.3f}"]
 
 
-def misranked(live: Sequence[Judgement]) -> list[str]:
-    """The queries whose live judgements are ranked worse by more than chance.
-
-    There the 95 % interval of what the challenger's area under the curve is above the champion's is below 0.
-    """
-    worse = []
-    for query in ("step", "outcome"):
-        rows = np.array([[one["label"], *(one[model] for model in MODELS)] for one in live if one["query"] == query])
-        interval = bootstrap_interval(rows, _gained, BOOTSTRAP_SEED)
-        if interval is not None and interval[1] < 0:
-            before, after = _areas(rows)
-            worse.append(f"the area under the curve of live {query}s falls from {before:.3f} to {after:.3f}")
-    return worse
-
-
 def fooled(attacks: Sequence[Judgement], alpha: float) -> list[str]:
     """More attacked steps at which a wrong action beats the right one, by an exact paired test at ``alpha``."""
     pairs = beaten(attacks)
@@ -77,17 +59,6 @@ def farmed(canaries: Sequence[Judgement], alpha: float) -> list[str]:
     if paired_test(before, after).p_value > alpha:
         return []
     return [f"{sum(after)} of {len(canaries)} canaries are accepted, before {sum(before)}"]
-
-
-def _gained(rows: NDArray[np.float64]) -> float | None:
-    """What the challenger's area under the curve is above the champion's."""
-    before, after = _areas(rows)
-    return None if before is None or after is None else after - before
-
-
-def _areas(rows: NDArray[np.float64]) -> list[float | None]:
-    """Those of both models, of rows of a label and their scores."""
-    return [auc(list(rows[:, 0] > 0), list(rows[:, column])) for column in (1, 2)]
 
 
 def _error(judgement: Judgement, model: Model) -> float:
