@@ -53,7 +53,7 @@ def _done(words: Sequence[str]) -> Iterator[Trajectory]:
     """Exercises done rightly, without end."""
     with closing(Studio()) as studio:
         for number in count():
-            exercise = random_exercise(FIRST_SEED + number, words, forms=number % _FORMS > 0)
+            exercise = random_exercise(FIRST_SEED + number, words, to_send=number % _FORMS > 0)
             if steps := act_out(studio, exercise):
                 *taken, last = steps  # the last says `complete`
                 instance = Instance(_GOAL, number)

@@ -17,6 +17,7 @@ NEUTRAL = ("black", "white", "gray")
 _SMALL_PX, _LARGE_PX = 13, 18  # what is called so
 VIVID = tuple(colour for colour in COLOURS if colour not in NEUTRAL)
 _INKS = (*VIVID, "black")
+_STEPS = (("+", "-"), ("▲", "▼"), ("up", "down"), ("more", "less"))  # what counts up and down
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,18 @@ class Draft:
     chooser: random.Random
     words: Words
     things: list[Thing] = field(default_factory=list)
+    views: int = 0
 
     def note(self, sort: str, text: str = "", **facts: str | bool) -> str:
         """The attribute that marks a new thing."""
         mark = f"t{len(self.things)}"
         self.things.append(Thing(mark, sort, text, **facts))  # type: ignore[arg-type]
         return f'data-mark="{mark}"'
+
+    def view(self) -> str:
+        """The name of a new view: a part of the page that can be shown and hidden (``views.js``)."""
+        self.views += 1
+        return f"v{self.views}"
 
     def chance(self, share: float) -> bool:
         """True in ``share`` of the cases."""
@@ -105,8 +112,8 @@ def buttons(draft: Draft) -> str:
     return "<div>" + gap.join(button(draft) for _ in range(draft.chooser.randint(1, 4))) + "</div>"
 
 
-def text_field(draft: Draft, filled: float = 0.35) -> str:
-    """A label and a field, in a share of the cases filled, which may say what is wanted."""
+def text_field(draft: Draft, filled: float = 0.35, attributes: str = "") -> str:
+    """A label and a field, in a share of the cases filled, which may say what is wanted; ``attributes`` are its own."""
     label = draft.words.label(2)
     sort = draft.chooser.choice(("textbox", "textbox", "textbox", "password"))
     value = draft.words.value() if draft.chance(filled) else ""
@@ -114,14 +121,14 @@ def text_field(draft: Draft, filled: float = 0.35) -> str:
     hint = f'placeholder="{escape(draft.words.word())}"' if draft.chance(0.2) else ""
     width = draft.chooser.randint(50, 140)
     kind = "password" if sort == "password" else "text"
-    box = f'<input type="{kind}" {mark} value="{escape(value)}" {hint} style="width:{width}px">'
+    box = f'<input type="{kind}" {mark} value="{escape(value)}" {hint} {attributes} style="width:{width}px">'
     joint = draft.chooser.choice(("<br>", "<br>", " "))
     return f"<div><label>{escape(label)}{draft.chooser.choice(('', ':'))}</label>{joint}{box}</div>"
 
 
-def text_area(draft: Draft) -> str:
-    """A field of several lines."""
-    value = draft.words.sentence(1, 6) if draft.chance(0.6) else ""
+def text_area(draft: Draft, filled: float = 0.6, longest: int = 6) -> str:
+    """A field of several lines, in a share of the cases filled, with up to ``longest`` words."""
+    value = draft.words.sentence(1, longest) if draft.chance(filled) else ""
     size = f"width:{draft.chooser.randint(60, 140)}px;height:{draft.chooser.randint(24, 50)}px"
     return f'<textarea {draft.note("textarea", value)} style="{size}">{escape(value)}</textarea>'
 
@@ -156,6 +163,29 @@ def drop_down(draft: Draft) -> str:
 def open_list(draft: Draft) -> str:
     """A list of options that lies open, with one of them chosen."""
     return f'<div class="open">{_choices(draft, "option", "div", draft.chooser.randint(2, 6), 3)}</div>'
+
+
+def spinner(draft: Draft) -> str:
+    """A number and the two buttons that count it up and down."""
+    value = str(draft.chooser.randint(-3, 12))
+    shown = draft.note("number", value)
+    field_mark = draft.things[-1].mark
+    row = f'<input type="text" {shown} value="{value}" style="width:40px">'
+    for text, step in zip(draft.chooser.choice(_STEPS), (1, -1), strict=True):
+        row += f'<button {draft.note("step", text)} data-to="{field_mark}" data-adds="{step}">{text}</button>'
+    return f"<div>{row}</div>"
+
+
+def suggesting_field(draft: Draft) -> str:
+    """A field that offers what begins as its text does: names that begin alike and end each in its own way."""
+    label, start, offered = draft.words.label(2), draft.words.word()[:2], draft.view()
+    mark = draft.note("textbox", group=label)
+    fills = f'data-fills="{draft.things[-1].mark}" data-hides="{offered}"'
+    ends = {word[-2:]: word for word in (draft.words.word() for _ in range(6))}
+    names = [(start + word[1:]).capitalize() for word in ends.values()]
+    choices = "".join(f'<div role="option" {draft.note("option", name)} {fills}>{name}</div>' for name in names)
+    box = f'<input type="text" {mark} data-suggests="{offered}" style="width:{draft.chooser.randint(60, 140)}px">'
+    return f'<div>{escape(label)} {box}<div class="open" data-view="{offered}" hidden>{choices}</div></div>'
 
 
 def table(draft: Draft) -> str:
@@ -260,10 +290,12 @@ def messages(draft: Draft) -> str:
     return "".join(rows)
 
 
-def numbers(draft: Draft) -> str:
-    """A grid of numbers, such as a month."""
+def numbers(draft: Draft, pressable: bool = False) -> str:
+    """A grid of numbers, such as a month, which may be pressed if ``pressable``."""
     columns, first = draft.chooser.choice((5, 7)), draft.chooser.randint(0, 60)
-    cells = [f"<td>{first + place}</td>" for place in range(columns * draft.chooser.randint(2, 4))]
+    shown = [str(first + place) for place in range(columns * draft.chooser.randint(2, 4))]
+    faces = [f'<a href="#" {draft.note("day", one)}>{one}</a>' if pressable else one for one in shown]
+    cells = [f"<td>{face}</td>" for face in faces]
     rows = ["".join(cells[start : start + columns]) for start in range(0, len(cells), columns)]
     return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
 

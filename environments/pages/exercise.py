@@ -3,248 +3,58 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from environments.pages.blocks import (
-    Block,
-    Draft,
-    Thing,
-    button,
-    checkboxes,
-    drop_down,
-    figures,
-    heading,
-    icons,
-    link_list,
-    one_figure,
-    paragraph,
-    patches,
-    radios,
-    tabs,
-    text_field,
-)
-from environments.pages.figures import SHAPES
+from environments.pages import forms, journeys, presses
+from environments.pages.blocks import Draft, heading, paragraph
+from environments.pages.forms import send
+from environments.pages.job import Job, Move, Part
 from environments.pages.page import Page, dressed
 from environments.pages.studio import Shot, Studio
-from environments.pages.wordings import single
 from environments.pages.words import Words
 from environments.types import COMPLETE, Action, Element, Kind, Step
 
-_WRITE = (
-    'write "{value}" at {field}', 'put "{value}" into {field}', '{field} shall be "{value}"',
-    'fill {field} with "{value}"', 'the {field} is "{value}"',
-)  # fmt: skip
-_TWICE = (
-    'write "{value}" at {field} and again at {other}', 'fill {field} and {other} with "{value}"',
-    'put "{value}" into both fields', 'write "{value}" in both places',
-)  # fmt: skip
-_TICK = ("tick {names}", "choose {names}", "mark {names}", "switch on {names}")
-_PICK = ("pick {names}", "choose {names}", "take {names}")
-_DROP = ("choose {names} from the menu", "set the menu to {names}", "open the menu and take {names}")
-_FOLLOW = ("follow {name}", 'go where "{name}" leads', "take the link {name}", 'visit "{name}"')
-_TURN = ("turn to {name}", 'bring up "{name}"', "go to the tab {name}", 'show the page "{name}"')
-_PRESS = ("press {name}", 'hit "{name}"', 'push the button "{name}"', "press the one that says {name}")
-_REACH = ("go to {field}", "put the cursor into {field}", "press into {field}", "get ready to write at {field}")
-_CALLED = ("field", "field", "input", "text field", "box")
-_NTH = (("1st", "first", "uppermost"), ("2nd", "second"), ("3rd", "third"), ("4th", "fourth"))
-_TOUCH = ("press the {name}", "tap the {name}", "click the {name}", "go for the {name}", "choose the {name}")
-_COUNT = ("say how many {name}s there are", "count the {name}s", "tell the number of {name}s")
-_NAME = ("say what is drawn", "name the figure", "tell what the picture shows")
-_SEND = ('then press "{name}"', "and press {name}", 'and confirm with "{name}"', "then {name}")
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One action of a plan: press the thing of a mark or the option of a text, or type a text."""
-
-    mark: str = ""
-    option: str = ""
-    text: str = ""
+_FORMS: Mapping[tuple[Part, ...], int] = {
+    (forms.write, send): 2, (forms.write, forms.write, send): 3, (forms.write, forms.write, forms.write, send): 1,
+    (forms.write_twice, send): 3, (forms.write_there, send): 1, (forms.write_twice, forms.tick, send): 1,
+    (forms.tick, send): 4, (forms.write, forms.tick, send): 1, (forms.pick, send): 1, (forms.drop, send): 1,
+    (presses.touch, send): 1, (forms.recast, send): 1, (forms.look_up, send): 1, (forms.copy, send): 1,
+    (forms.tick_all, send): 1, (forms.untick, send): 1, (forms.count_up, send): 2, (forms.complete, send): 1,
+    (journeys.interrupted, send): 2, (journeys.two_pages,): 1, (journeys.choose_date, send): 1,
+}  # fmt: skip
+_REST: Mapping[tuple[Part, ...], int] = {
+    (presses.press,): 2, (presses.follow,): 1, (presses.turn,): 1, (forms.reach,): 2, (presses.touch,): 3,
+    (presses.count,): 1, (presses.name,): 1, (presses.in_order,): 2, (presses.extreme,): 1, (presses.ascending,): 1,
+    (presses.in_row,): 2, (presses.close,): 1, (presses.day,): 1, (journeys.unfold,): 3, (journeys.tabbed,): 3,
+    (journeys.menu,): 2, (journeys.leaf,): 2, (journeys.search,): 2, (journeys.letters,): 3,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """A page, what is to be done on it, and the moves that do it."""
+    """A page, what is to be done on it, and the moves that do it: where it is ``ordered``, in no other order."""
 
     page: Page
     instruction: str
     moves: tuple[Move, ...]
+    ordered: bool = False
 
 
-@dataclass
-class _Job:
-    """An exercise in the making."""
-
-    draft: Draft
-    clauses: list[str] = field(default_factory=list)
-    moves: list[Move] = field(default_factory=list)
-    blocks: list[str] = field(default_factory=list)
-
-    def add(self, block: str, wordings: Sequence[str], moves: Sequence[Move], **names: str) -> None:
-        """A block, what is to be done with it in one of the wordings, and how."""
-        self.blocks.append(block)
-        self.clauses.append(self.draft.chooser.choice(wordings).format(**names))
-        self.moves += moves
-
-    def since(self, before: int) -> list[Thing]:
-        """The things that were added."""
-        return self.draft.things[before:]
-
-
-def random_exercise(seed: int, lexicon: Sequence[str], forms: bool = False) -> Exercise:
-    """The exercise of a seed: the same for the same seed and words. Of ``forms`` something can be left undone."""
+def random_exercise(seed: int, lexicon: Sequence[str], to_send: bool = False) -> Exercise:
+    """The exercise of a seed: the same for the same seed and words. One ``to_send`` is a form, to be left undone."""
     chooser = random.Random(seed)
-    job = _Job(Draft(chooser, Words(lexicon, chooser)))
-    for part in chooser.choice(_FORMS if forms else _JOBS):
+    job = Job(Draft(chooser, Words(lexicon, chooser)))
+    sorts = _FORMS if to_send else {**_FORMS, **_REST}
+    (parts,) = chooser.choices(list(sorts), list(sorts.values()))
+    for part in parts:
         part(job)
     for other in (heading, paragraph):
         if job.draft.chance(0.2):
             job.blocks.insert(chooser.randrange(len(job.blocks)), other(job.draft))
     said = f"{', '.join(job.clauses[:-1])} {job.clauses[-1]}".strip()
-    return Exercise(dressed(job.draft, job.blocks), said[0].upper() + said[1:] + ".", tuple(job.moves))
-
-
-def _write(job: _Job) -> None:
-    block, value = text_field(job.draft, filled=0), job.draft.words.value()
-    box = job.draft.things[-1]
-    job.add(block, _WRITE, [Move(mark=box.mark), Move(text=value)], value=value, field=box.group)
-
-
-def _write_twice(job: _Job) -> None:
-    value = job.draft.words.value()
-    before = len(job.draft.things)
-    block = "".join(text_field(job.draft, filled=0) for _ in range(2))
-    first, second = job.since(before)
-    moves = [Move(mark=first.mark), Move(text=value), Move(mark=second.mark), Move(text=value)]
-    job.add(block, _TWICE, moves, value=value, field=first.group, other=second.group)
-
-
-def _tick(job: _Job) -> None:
-    before = len(job.draft.things)
-    block = checkboxes(job.draft, ticked=0)
-    boxes, chooser = job.since(before), job.draft.chooser
-    chosen = chooser.sample(boxes, chooser.randint(1, min(3, len(boxes))))
-    job.add(block, _TICK, [Move(mark=box.mark) for box in chosen], names=", ".join(box.text for box in chosen))
-
-
-def _pick(job: _Job) -> None:
-    before = len(job.draft.things)
-    block = radios(job.draft, chosen=False)
-    chosen = job.draft.chooser.choice(job.since(before))
-    job.add(block, _PICK, [Move(mark=chosen.mark)], names=chosen.text)
-
-
-def _drop(job: _Job) -> None:
-    block = drop_down(job.draft)
-    menu = job.draft.things[-1]
-    option = job.draft.chooser.choice(menu.group.split("\n")[1:])
-    job.add(block, _DROP, [Move(mark=menu.mark), Move(option=option)], names=option)
-
-
-def _send(job: _Job) -> None:
-    """The button that ends it, alone or beside another."""
-    _one_of(job, lambda draft: _row_of_buttons(draft, 1, 2), _SEND)
-
-
-def _press(job: _Job) -> None:
-    _one_of(job, lambda draft: _row_of_buttons(draft, 2, 4), _PRESS)
-
-
-def _follow(job: _Job) -> None:
-    _one_of(job, link_list, _FOLLOW)
-
-
-def _turn(job: _Job) -> None:
-    _one_of(job, tabs, _TURN)
-
-
-def _reach(job: _Job) -> None:
-    """One of several text fields is pressed, told by its label or its number, and nothing typed."""
-    blocks, mark, told = _one_field(job)
-    job.add(blocks, _REACH, [Move(mark=mark)], field=told)
-
-
-def _write_there(job: _Job) -> None:
-    """One of several text fields, told so, is written in."""
-    blocks, mark, told = _one_field(job)
-    value = job.draft.words.value()
-    job.add(blocks, _WRITE, [Move(mark=mark), Move(text=value)], value=value, field=told)
-
-
-def _one_field(job: _Job) -> tuple[str, str, str]:
-    """One to four text fields, the mark of one of them, and its label or its number."""
-    chooser, before = job.draft.chooser, len(job.draft.things)
-    blocks = [text_field(job.draft, filled=0) for _ in range(chooser.randint(1, 4))]
-    place = chooser.randrange(len(blocks))
-    chosen = job.since(before)[place]
-    number = f"the {chooser.choice(_NTH[place])} {chooser.choice(_CALLED)}"
-    return "".join(blocks), chosen.mark, chooser.choice((chosen.group, number, number))
-
-
-def _touch(job: _Job) -> None:
-    """One of several drawn things is pressed."""
-    before, chooser = len(job.draft.things), job.draft.chooser
-    found: list[tuple[str, Thing]] = []
-    while not found:  # all of the figures may have a twin
-        del job.draft.things[before:]
-        block = chooser.choice((figures, figures, icons, patches))(job.draft)
-        found = single(job.since(before), chooser)
-    name, chosen = chooser.choice(found)
-    job.add(block, _TOUCH, [Move(mark=chosen.mark)], name=name)
-
-
-def _count(job: _Job) -> None:
-    """The button is pressed that says how many figures fit a description."""
-    before = len(job.draft.things)
-    block = figures(job.draft)
-    drawn = job.since(before)
-    shown = job.draft.chooser.choice(drawn).shape
-    number = sum(thing.shape == shown for thing in drawn)
-    _answer(job, block, _COUNT, str(number), [str(one) for one in range(1, 1 + max(4, len(drawn)))], shown)
-
-
-def _name(job: _Job) -> None:
-    """The button is pressed that names the one figure."""
-    block = one_figure(job.draft)
-    shown = job.draft.things[-1].shape
-    others = [name for name in (*SHAPES, "letter", "digit") if name != shown]
-    _answer(job, block, _NAME, shown, sorted([shown, *job.draft.chooser.sample(others, 3)]), shown)
-
-
-def _answer(job: _Job, block: str, wordings: Sequence[str], answer: str, offered: Sequence[str], name: str) -> None:
-    """A block that asks for one of several answers, each of them a button."""
-    marks = {text: job.draft.note("button", text) for text in offered}
-    row = " ".join(f"<button {mark}>{text}</button>" for text, mark in marks.items())
-    chosen = next(thing for thing in job.draft.things if thing.sort == "button" and thing.text == answer)
-    job.add(f"{block}<div>{row}</div>", wordings, [Move(mark=chosen.mark)], name=name)
-
-
-def _one_of(job: _Job, make: Block, wordings: Sequence[str]) -> None:
-    """A block, one of whose things is pressed."""
-    before = len(job.draft.things)
-    block = make(job.draft)
-    chosen = job.draft.chooser.choice(job.since(before))
-    job.add(block, wordings, [Move(mark=chosen.mark)], name=chosen.text)
-
-
-def _row_of_buttons(draft: Draft, fewest: int, most: int) -> str:
-    return f"<div>{' '.join(button(draft) for _ in range(draft.chooser.randint(fewest, most)))}</div>"
-
-
-_JOBS = (
-    (_write, _send), (_write, _send), (_write, _write, _send), (_write, _write, _send), (_write_twice, _send),
-    (_write_twice, _send), (_write_there, _send),
-    (_tick, _send), (_tick, _send), (_tick, _send),
-    (_pick, _send), (_drop, _send), (_write, _tick, _send), (_press,), (_press,), (_follow,), (_turn,), (_reach,),
-    (_reach,), (_touch,), (_touch,), (_touch,), (_touch, _send), (_count,), (_name,),
-)  # fmt: skip
-_FORMS = (
-    (_write, _send), (_write, _write, _send), (_write, _write, _send), (_write, _write, _write, _send),
-    (_write_twice, _send), (_write_twice, _send), (_write_twice, _send), (_write_there, _send),
-    (_write_twice, _tick, _send), (_tick, _send), (_tick, _send), (_tick, _send), (_tick, _send),
-    (_write, _tick, _send), (_pick, _send), (_drop, _send), (_touch, _send),
-)  # fmt: skip
+    page = dressed(job.draft, job.blocks)
+    return Exercise(page, said[0].upper() + said[1:] + ".", tuple(job.moves), job.ordered)
 
 
 def spoiled(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, int] | None:

@@ -74,7 +74,7 @@ def _style(draft: Draft) -> str:
         f".tabs span{{display:inline-block;padding:{choose.randint(1, 5)}px;border:1px solid #999}}",
         f".dialog{{border:1px solid #888;padding:4px;box-shadow:{choose.choice(('none', '2px 2px 4px #8888'))}}}",
         f".bar{{background:{choose.choice(('#ddd', accent))};color:{choose.choice(('black', 'white'))}}}",
-        ".row{border-bottom:1px solid #bbb;padding:2px}",
+        ".row{border-bottom:1px solid #bbb;padding:2px} [hidden]{display:none!important}",
         f"a{{color:{'#8ab4f8' if dark else choose.choice(('blue', accent))}}}",
     ]
     return "".join(rules) + _controls(draft, accent)

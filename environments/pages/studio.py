@@ -32,11 +32,16 @@ class Shot:
         return int(left + width / 2), int(top + height / 2)
 
     def element(self, mark: str) -> Element | None:
-        """The smallest listed element that a thing's centre lies on; None where there is none, or it is not seen."""
+        """The smallest listed element that a thing's centre lies on, else the first whose own lies in the thing's box.
+
+        None where there is neither, or the thing is not seen.
+        """
         if mark not in self.boxes:
             return None
-        here = [element for element in self.observation.elements if element.contains(self.point(mark))]
-        return min(here, key=lambda element: element.box[2] * element.box[3], default=None)
+        listed, (left, top, width, height) = self.observation.elements, self.boxes[mark]
+        here = [element for element in listed if element.contains(self.point(mark))]
+        within = (one for one in listed if 0 <= one.point[0] - left <= width and 0 <= one.point[1] - top <= height)
+        return min(here, key=lambda element: element.box[2] * element.box[3], default=next(within, None))
 
 
 class Studio:
@@ -47,7 +52,7 @@ class Studio:
     """
 
     def __init__(self) -> None:
-        self.browser = Browser(_HERE, [_HERE / "read.js"])
+        self.browser = Browser(_HERE, [_HERE / "read.js", _HERE / "views.js"])
         self.browser.open("blank.html")
 
     def show(self, page: Page) -> Shot:

@@ -40,7 +40,7 @@ def trials_of(studio: Studio, seed: int, lexicon: Sequence[str]) -> list[Trial]:
     """
     chooser = random.Random(f"{seed}/trial")  # not that of the exercise, or each way would have jobs of its own
     (way,) = chooser.choices((_on_the_way, _ends, _gone_wrong, _meant_otherwise), (5, 4, 1, 1))
-    exercise = random_exercise(seed, lexicon, forms=way is _ends and chooser.random() < _FORMS)
+    exercise = random_exercise(seed, lexicon, to_send=way is _ends and chooser.random() < _FORMS)
     if way is _meant_otherwise:
         exercise = replace(exercise, instruction=random_exercise(_ELSEWHERE + seed, lexicon).instruction)
     return way(studio, exercise, chooser)
@@ -114,7 +114,8 @@ def _wrong(steps: Sequence[Step], at: int, exercise: Exercise) -> list[Action]:
     Presses that are still to come are not among them, for their order is free, unless a text is due; the last is.
     """
     right = steps[at].action
-    free = [] if right.kind is Kind.TYPE else [step.action for step in steps[at:-2] if step.action.kind is Kind.CLICK]
+    held = exercise.ordered or right.kind is Kind.TYPE
+    free = [] if held else [step.action for step in steps[at:-2] if step.action.kind is Kind.CLICK]
     texts = [move.text for move in exercise.moves if move.text]
     typed = [Action(Kind.TYPE, text=text) for text in (*texts, *(text[:-1] for text in texts)) if text]
     clicks = [Action.click(element) for element in steps[at].observation.elements]

@@ -58,7 +58,7 @@ def test_exercises_are_imitated_from_the_first_move_to_complete(base: Path) -> N
     with closing(Studio()) as studio:
         for trajectory in found:
             episode, number = trajectory.episode, trajectory.episode.instance.seed
-            exercise = random_exercise(FIRST_SEED + number, WORDS, forms=number % 4 > 0)
+            exercise = random_exercise(FIRST_SEED + number, WORDS, to_send=number % 4 > 0)
             steps = act_out(studio, exercise)
             assert steps is not None
             assert (trajectory.origin, episode.end, episode.instruction) == (

@@ -1,0 +1,284 @@
+"""Parts of exercises on which the page changes: what is wanted has to be brought up, or something comes between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from html import escape
+
+from environments.pages.blocks import Draft, Thing, button, link, text_field
+from environments.pages.figures import icon
+from environments.pages.job import Job, Move
+
+_WITHIN = ('open "{view}" and press {name}', "press {name} under {view}", "go to {view}, then take {name}")
+_SOMEWHERE = ("find {name} and press it", "look for {name} and take it", "press {name}, wherever it is")
+_MENU = ("in the menu take {view}, then {name}", "open {view} in the menu and choose {name}", "choose {view} > {name}")
+_SEARCH = ('look for "{value}" and open the {nth} it finds', 'search "{value}" and take the {nth} of what is found')
+_DATE = ("set the date to {day}", "take {day} from the calendar", "the day is {day}")
+_LETTERS = {
+    "reply": ('answer {who} with "{value}"', 'reply "{value}" to {who}', 'write back "{value}" to {who}'),
+    "share": ('pass what {who} wrote on to "{value}"', 'send the letter of {who} on to "{value}"'),
+    "delete": ("throw the letter of {who} away", "delete what {who} wrote"),
+    "favorite": ("mark the letter of {who} as a favorite", "give the letter of {who} a star"),
+}
+_TWO_PAGES = (
+    'write "{value}" at {field}, go on with {on}, put "{other}" into {second} and press {name}',
+    'fill {field} with "{value}", press {on}, fill {second} with "{other}" and end with {name}',
+)
+_BOTH = ('write "{value}" at {field} and "{other}" at {second}', 'the {field} is "{value}" and the {second} "{other}"')
+_STAY = ("Stay here", "No", "Cancel", "Not now", "Back to the form")
+_LEAVE = ("Leave", "Yes", "Go away", "End it", "Start over")
+_ASKED = ("Do you want to leave this page?", "Shall we stop here?", "Do you want to throw this away?")
+NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+ONWARD = ((">", "<"), ("Next", "Prev"), ("on", "back"), ("Later", "Earlier"))
+_PER_PAGE = 3  # of what a search finds
+
+
+@dataclass(frozen=True, slots=True)
+class _Sections:
+    """Parts of a page of which one is shown at a time, or none (-1) at first, and what brings each up."""
+
+    html: str
+    heads: list[Thing]
+    bodies: list[list[Thing]]
+    shown: int
+
+
+def unfold(job: Job) -> None:
+    """What lies in one of several sections, each under its head, is pressed."""
+    _within(job, _sections(job.draft, together=False))
+
+
+def tabbed(job: Job) -> None:
+    """What lies behind one of several tabs is pressed."""
+    _within(job, _sections(job.draft, together=True))
+
+
+def menu(job: Job) -> None:
+    """A choice within a choice of a menu is taken."""
+    found, chooser = _sections(job.draft, together=False), job.draft.chooser
+    at = chooser.choice([place for place in range(len(found.heads)) if place != found.shown])
+    head, chosen = found.heads[at], chooser.choice(found.bodies[at])
+    job.add(found.html, _MENU, [Move(mark=head.mark), Move(mark=chosen.mark)], view=head.text, name=chosen.text)
+
+
+def leaf(job: Job) -> None:
+    """What stands on one of several pages is pressed; they are turned over until it is seen."""
+    html, pages, turns = _leaves(job.draft, [_items(job.draft) for _ in range(job.draft.chooser.randint(2, 4))])
+    at = job.draft.chooser.randrange(len(pages))
+    chosen = job.draft.chooser.choice(pages[at])
+    job.ordered = True
+    job.add(html, _SOMEWHERE, [*turns[:at], Move(mark=chosen.mark)], name=chosen.text)
+
+
+def search(job: Job) -> None:
+    """A text is looked for, and one of what is found is pressed, by its number; pages are turned over to it."""
+    draft, chooser = job.draft, job.draft.chooser
+    value, found, label = draft.words.value(), draft.view(), chooser.choice(("Search", "Find", "Go"))
+    box, start = draft.note("textbox"), draft.note("button", label)
+    field, press = draft.things[-2:]
+    html, pages, turns = _leaves(draft, [_items(draft, _PER_PAGE) for _ in range(chooser.randint(1, 3))])
+    number = chooser.randrange(_PER_PAGE * len(pages))
+    page, place = divmod(number, _PER_PAGE)
+    bar = f'<input type="text" {box} style="width:80px"> <button {start} data-shows="{found}">{label}</button>'
+    moves = [Move(mark=field.mark), Move(text=value), Move(mark=press.mark), *turns[:page]]
+    job.ordered = True
+    job.add(f'{bar}<div data-view="{found}" hidden>{html}</div>', _SEARCH, [*moves, Move(mark=pages[page][place].mark)],
+            value=value, nth=NTH[number])  # fmt: skip
+
+
+def choose_date(job: Job) -> None:
+    """A day is taken from the calendar that a field brings up, at times some months on."""
+    draft, chooser = job.draft, job.draft.chooser
+    calendar, label = draft.view(), draft.words.label(2)
+    box = draft.note("textbox", group=label)
+    field = draft.things[-1]
+    months = list(_months(date(chooser.randint(2000, 2030), chooser.randint(1, 12), 1), chooser.randint(1, 4)))
+    html, pages, turns = _leaves(draft, [_month(draft, month, field.mark, calendar) for month in months])
+    at = chooser.randrange(len(months))
+    chosen = chooser.choice(pages[at])
+    line = f'{escape(label)} <input type="text" readonly {box} data-shows="{calendar}" style="width:80px">'
+    moves = [Move(mark=field.mark), *turns[:at], Move(mark=chosen.mark)]
+    told = _written(months[at], chosen.text)
+    job.ordered = True
+    job.add(f'{line}<div class="open" data-view="{calendar}" hidden>{html}</div>', _DATE, moves, day=told)
+
+
+def letters(job: Job) -> None:
+    """A letter of several is opened, and answered, passed on, thrown away or marked."""
+    draft, chooser = job.draft, job.draft.chooser
+    shelf, rows, opened = draft.view(), "", ""
+    ways: list[tuple[Thing, dict[str, list[str]]]] = []
+    for _ in range(chooser.randint(2, 4)):
+        who, view, said = draft.words.label(1), draft.view(), escape(draft.words.sentence(2, 4))
+        mark = draft.note("letter", who)
+        row = draft.things[-1]
+        rows += f'<div class="row" {mark} data-shows="{view}" data-hides="{shelf}"><b>{escape(who)}</b><br>{said}</div>'
+        html, marks = _letter(draft, view, shelf, row.mark, f"<b>{escape(who)}</b><p>{said}</p>")
+        opened += html
+        ways.append((row, marks))
+    row, marks = chooser.choice(ways)
+    way = chooser.choice(list(_LETTERS))
+    value = draft.words.value()
+    sign, *slip = [Move(mark=mark) for mark in marks[way]]
+    written = [slip[0], Move(text=value), slip[1]] if slip else []
+    moves = [Move(mark=row.mark), sign, *written]
+    job.ordered = True
+    job.add(f'<div data-view="{shelf}">{rows}</div>{opened}', _LETTERS[way], moves, who=row.text, value=value)
+
+
+def two_pages(job: Job) -> None:
+    """A form that goes on on a second page."""
+    draft = job.draft
+    views = draft.view(), draft.view()
+    fields, buttons = [], []
+    html = ""
+    for view, turn, hidden in zip(views, (f'data-hides="{views[0]}" data-shows="{views[1]}"', ""), ("", "hidden"),
+                                  strict=True):  # fmt: skip
+        block, (box,) = job.made(lambda draft: text_field(draft, filled=0))
+        text = draft.words.label(1)
+        press = f"<button {draft.note('button', text)} {turn}>{escape(text)}</button>"
+        fields.append(box)
+        buttons.append(draft.things[-1])
+        html += f'<div data-view="{view}" {hidden}>{block}{press}</div>'
+    values = draft.words.value(), draft.words.value()
+    moves = [move for box, value, press in zip(fields, values, buttons, strict=True)
+             for move in (Move(mark=box.mark), Move(text=value), Move(mark=press.mark))]  # fmt: skip
+    job.ordered = True
+    job.add(html, _TWO_PAGES, moves, value=values[0], other=values[1], field=fields[0].group, second=fields[1].group,
+            on=buttons[0].text, name=buttons[1].text)  # fmt: skip
+
+
+def interrupted(job: Job) -> None:
+    """Two fields are written in, and a window that asks whether to leave comes between."""
+    draft, chooser = job.draft, job.draft.chooser
+    form, window = draft.view(), draft.view()
+    first, (one,) = job.made(lambda draft: text_field(draft, filled=0))
+    second, (two,) = job.made(lambda draft: text_field(draft, filled=0, attributes=f'data-shows="{window}" data-once'))
+    asked, stay, leave = (chooser.choice(texts) for texts in (_ASKED, _STAY, _LEAVE))
+    marks = {text: draft.note("answer", text) for text in (stay, leave)}
+    right = draft.things[-2]
+    hides = {stay: window, leave: f"{window} {form}"}
+    answers = "".join(f'<button {marks[text]} data-hides="{hides[text]}">{text}</button>'
+                      for text in chooser.sample((stay, leave), 2))  # fmt: skip
+    box = f'<div class="dialog" style="margin:{chooser.randint(10, 70)}px 12px;background:white;color:black">'
+    html = f'<div data-view="{form}">{first}{second}</div>{_over(window, f"{box}<p>{asked}</p>{answers}</div>")}'
+    values = draft.words.value(), draft.words.value()
+    moves = [Move(mark=one.mark), Move(text=values[0]), Move(mark=two.mark), Move(mark=right.mark),
+             Move(mark=two.mark), Move(text=values[1])]  # fmt: skip
+    job.ordered = True
+    job.add(html, _BOTH, moves, value=values[0], other=values[1], field=one.group, second=two.group)
+
+
+def _within(job: Job, found: _Sections) -> None:
+    """Something in one of the sections is pressed: where it is told in which, there, else they are gone through."""
+    chooser = job.draft.chooser
+    at = chooser.randrange(len(found.heads))
+    chosen, told = chooser.choice(found.bodies[at]), job.draft.chance(0.4)
+    ways = [at] if told else range(at + 1)
+    opened = [] if at == found.shown else [Move(mark=found.heads[way].mark) for way in ways if way != found.shown]
+    job.ordered = True
+    job.add(found.html, _WITHIN if told else _SOMEWHERE, [*opened, Move(mark=chosen.mark)],
+            view=found.heads[at].text, name=chosen.text)  # fmt: skip
+
+
+def _sections(draft: Draft, together: bool) -> _Sections:
+    """Two to four sections, their heads ``together`` above them or each above its own."""
+    chooser, views = draft.chooser, [draft.view() for _ in range(draft.chooser.randint(2, 4))]
+    shown = chooser.choice((0, 0, -1, -1)) if not together else 0
+    role = 'role="tab"' if together else chooser.choice(('role="tab"', 'style="cursor:pointer"', ""))
+    heads, bodies, parts = [], [], []
+    for place, view in enumerate(views):
+        text = draft.words.label(2)
+        others = " ".join(other for other in views if other != view)
+        on = 'aria-selected="true"' if place == shown else ""
+        mark = draft.note("head", text)
+        heads.append(draft.things[-1])
+        tag = "span" if together else "div"
+        acts = f'data-shows="{view}" data-hides="{others}" data-among="{views[0]}"'
+        head = f'<{tag} {mark} {role} {on} {acts} class="{"chosen" if on else ""}">{escape(text)}</{tag}>'
+        body, things = _items(draft)
+        bodies.append(things)
+        parts.append((head, f'<div data-view="{view}" {"" if place == shown else "hidden"}>{body}</div>'))
+    if together:
+        top = f'<div class="tabs">{"".join(head for head, _ in parts)}</div>'
+        return _Sections(top + "".join(body for _, body in parts), heads, bodies, shown)
+    return _Sections("".join(f'<div class="row">{head}{body}</div>' for head, body in parts), heads, bodies, shown)
+
+
+def _items(draft: Draft, count: int = 0) -> tuple[str, list[Thing]]:
+    """So many links or buttons (two to five if 0) below each other or in a row, and what they are."""
+    before, make = len(draft.things), draft.chooser.choice((link, link, button))
+    gap = draft.chooser.choice(("<br>", "<br>", " "))
+    html = gap.join(make(draft) for _ in range(count or draft.chooser.randint(2, 5)))
+    return f"<div>{html}</div>", draft.things[before:]
+
+
+def _leaves(draft: Draft, bodies: Sequence[tuple[str, list[Thing]]]) -> tuple[str, list[list[Thing]], list[Move]]:
+    """Pages of which one is shown, with what turns them; what stands on each, and the moves that turn to the next."""
+    views = [draft.view() for _ in bodies]
+    forth, back = draft.chooser.choice(ONWARD)
+    html, turns = "", []
+    for place, (view, (body, _)) in enumerate(zip(views, bodies, strict=True)):
+        row = ""
+        for text, other in ((back, place - 1), (forth, place + 1)):
+            if 0 <= other < len(views):
+                mark = draft.note("turn", text)
+                row += f'<a href="#" {mark} data-hides="{view}" data-shows="{views[other]}">{escape(text)}</a> '
+        if place + 1 < len(views):
+            turns.append(Move(mark=draft.things[-1].mark))
+        html += f'<div data-view="{view}" {"hidden" if place else ""}>{row}{body}</div>'
+    return html, [things for _, things in bodies], turns
+
+
+def _months(first: date, count: int) -> Iterator[date]:
+    """The first days of so many months."""
+    for _ in range(count):
+        yield first
+        first = (first + timedelta(days=32)).replace(day=1)
+
+
+def _month(draft: Draft, month: date, field: str, calendar: str) -> tuple[str, list[Thing]]:
+    """A month, each day of which fills the field and puts the calendar away; and its days."""
+    before = len(draft.things)
+    days = (next(_months(month + timedelta(days=32), 1)).replace(day=1) - month).days
+    cells = ["<td></td>"] * month.weekday()
+    for day in range(1, days + 1):
+        value = _written(month, str(day))
+        mark = draft.note("day", str(day))
+        cells.append(
+            f'<td><a href="#" {mark} data-fills="{field}" data-hides="{calendar}" value="{value}">{day}</a></td>'
+        )
+    rows = "".join(f"<tr>{''.join(cells[start : start + 7])}</tr>" for start in range(0, len(cells), 7))
+    return f"<b>{month:%B %Y}</b><table>{rows}</table>", draft.things[before:]
+
+
+def _written(month: date, day: str) -> str:
+    return f"{month:%m}/{int(day):02}/{month.year}"
+
+
+def _letter(draft: Draft, view: str, shelf: str, row: str, text: str) -> tuple[str, dict[str, list[str]]]:
+    """A letter that lies open, and the marks of what is pressed for each thing that can be done with it.
+
+    Thrown away, its row goes from the shelf.
+    """
+    signs, slips = "", ""
+    marks: dict[str, list[str]] = {}
+    for way in _LETTERS:
+        slip = draft.view()
+        acts = f'data-hides="{view} {row}" data-shows="{shelf}"' if way == "delete" else f'data-shows="{slip}"'
+        signs += f"<span {acts}>{icon(way, 14, draft.note('sign', way))}</span> "
+        marks[way] = [draft.things[-1].mark]
+        if way in ("reply", "share"):
+            sort, done = draft.note("textbox"), draft.note("button", label := draft.chooser.choice(("Send", "Done")))
+            marks[way] += [thing.mark for thing in draft.things[-2:]]
+            field = f'<textarea {sort} style="width:90px;height:30px"></textarea>' if way == "reply" else (
+                f'to <input type="text" {sort} style="width:90px">')  # fmt: skip
+            slips += f'<div data-view="{slip}" hidden>{field}<button {done}>{label}</button></div>'
+    return f'<div data-view="{view}" hidden>{text}{signs}{slips}</div>', marks
+
+
+def _over(view: str, html: str) -> str:
+    """A view that lies over the whole page, hidden at first."""
+    return f'<div data-view="{view}" hidden style="position:fixed;inset:0;background:#0006">{html}</div>'

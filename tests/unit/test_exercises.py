@@ -1,0 +1,272 @@
+"""Every part of an exercise, done in the real browser: the page itself says what came of it."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from environments.pages import forms, journeys, presses
+from environments.pages.blocks import Draft, Thing
+from environments.pages.exercise import Exercise, act_out, random_exercise
+from environments.pages.job import Job, Part
+from environments.pages.page import dressed
+from environments.pages.studio import Studio
+from environments.pages.words import Words
+from environments.types import COMPLETE, Step
+
+LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "thunder", "pencil", "basket", "mirror")
+PARTS: tuple[Part, ...] = (
+    forms.write, forms.write_twice, forms.write_there, forms.reach, forms.recast, forms.look_up, forms.copy,
+    forms.tick, forms.tick_all, forms.untick, forms.pick, forms.drop, forms.count_up, forms.complete, forms.send,
+    presses.press, presses.follow, presses.turn, presses.touch, presses.count, presses.name, presses.in_order,
+    presses.extreme, presses.ascending, presses.in_row, presses.close, presses.day,
+    journeys.unfold, journeys.tabbed, journeys.menu, journeys.leaf, journeys.search, journeys.choose_date,
+    journeys.letters, journeys.two_pages, journeys.interrupted,
+)  # fmt: skip
+_VALUES = "[...document.querySelectorAll('[data-mark]')].filter((one) => 'value' in one).map((one) => one.value)"
+
+
+@pytest.fixture(scope="module")
+def studio() -> Iterator[Studio]:
+    with closing(Studio()) as studio:
+        yield studio
+
+
+def made(part: Part, seed: int) -> Exercise:
+    """An exercise of one part."""
+    chooser = random.Random(f"{part.__name__}/{seed}")
+    job = Job(Draft(chooser, Words(LEXICON, chooser)))
+    part(job)
+    return Exercise(dressed(job.draft, job.blocks), job.clauses[0], tuple(job.moves), job.ordered)
+
+
+def done(studio: Studio, part: Part) -> tuple[Exercise, list[Step]]:
+    """The first exercise of a part that fits the screen, acted out."""
+    for seed in range(12):
+        exercise = made(part, seed)
+        if exercise.moves and (steps := act_out(studio, exercise)):
+            return exercise, steps
+    raise AssertionError(f"none of {part.__name__} fits the screen")
+
+
+def values(studio: Studio) -> list[str]:
+    """What the fields of the page hold now."""
+    return [str(value) for value in studio.browser.evaluate(_VALUES)]
+
+
+def on(studio: Studio, thing: Thing) -> bool:
+    return bool(studio.browser.evaluate(f"document.querySelector('[data-mark={thing.mark}]').checked"))
+
+
+def pressed(exercise: Exercise) -> list[Thing]:
+    """The things that its moves press, in order."""
+    things = {thing.mark: thing for thing in exercise.page.things}
+    return [things[move.mark] for move in exercise.moves if move.mark]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
+def test_most_pages_of_a_part_can_be_done(studio: Studio, part: Part) -> None:
+    exercises = [made(part, seed) for seed in range(10)]
+    acted = [act_out(studio, exercise) for exercise in exercises]
+    assert sum(steps is not None for steps in acted) >= 5
+    for exercise, steps in zip(exercises, acted, strict=True):
+        assert steps is None or (len(steps) == len(exercise.moves) + 1 and steps[-1].action == COMPLETE)
+
+
+@pytest.mark.parametrize(
+    "part", [forms.write, forms.write_twice, forms.write_there, forms.recast, forms.look_up, forms.copy]
+)
+def test_what_was_to_be_written_stands_in_its_fields(studio: Studio, part: Part) -> None:
+    exercise, _ = done(studio, part)
+    texts = [move.text for move in exercise.moves if move.text]
+    assert [values(studio).count(text) for text in set(texts)] >= [len(texts)]
+
+
+def test_a_field_that_is_told_by_its_number_is_that_one() -> None:
+    numbers = {name: place for place, names in enumerate(forms.NTH) for name in names}
+    told = 0
+    for seed in range(40):
+        exercise = made(forms.reach, seed)
+        found = re.search(r"the (\w+) (text )?(field|box|input)\b", exercise.instruction)
+        if found and found[1] in numbers:
+            told += 1
+            fields = [thing for thing in exercise.page.things if thing.sort in ("textbox", "password")]
+            assert pressed(exercise) == [fields[numbers[found[1]]]]
+    assert told > 10
+
+
+def test_a_text_is_recast_as_the_words_say(studio: Studio) -> None:
+    for seed in range(12):
+        exercise = made(forms.recast, seed)
+        (text,) = [move.text for move in exercise.moves if move.text]
+        given = re.search('"(.*?)"', exercise.instruction)
+        assert given is not None
+        assert given[1] != text
+        assert text == (given[1].lower() if "small" in exercise.instruction else given[1].upper())
+
+
+def test_what_is_looked_up_stands_beside_the_name(studio: Studio) -> None:
+    exercise, steps = done(studio, forms.look_up)
+    shown = [element.text for element in steps[0].observation.elements]
+    name = max((text for text in shown if text and text in exercise.instruction), key=len)
+    assert exercise.moves[1].text == shown[shown.index(name) + 1]
+
+
+def test_a_text_is_copied_as_it_stands(studio: Studio) -> None:
+    exercise, steps = done(studio, forms.copy)
+    (area,) = [element.text for element in steps[0].observation.elements if element.kind == "textarea"]
+    assert exercise.moves[1].text == area
+
+
+@pytest.mark.parametrize("part", [forms.tick, forms.tick_all, forms.untick])
+def test_the_boxes_are_as_they_were_told_to_be(studio: Studio, part: Part) -> None:
+    exercise, _ = done(studio, part)
+    boxes = [thing for thing in exercise.page.things if thing.sort == "checkbox"]
+    names = exercise.instruction.split(" ", 1)[1]
+    for box in boxes:
+        if part is forms.tick_all:
+            assert on(studio, box)
+        elif box in pressed(exercise):
+            assert box.text in names
+            assert on(studio, box) is (part is forms.tick)
+        else:
+            assert on(studio, box) is (part is forms.untick)
+
+
+def test_a_number_is_counted_to_what_was_asked(studio: Studio) -> None:
+    exercise, _ = done(studio, forms.count_up)
+    wanted = re.search(r"-?\d+", exercise.instruction)
+    assert wanted is not None
+    assert wanted[0] in values(studio)
+
+
+def test_of_what_is_offered_that_is_taken_which_begins_and_ends_so(studio: Studio) -> None:
+    exercise, steps = done(studio, forms.complete)
+    start, end = re.findall('"(.*?)"', exercise.instruction)
+    (value,) = values(studio)
+    assert value.startswith(start)
+    assert value.endswith(end)
+    offered = [element.text for element in steps[2].observation.elements if element.kind == "option"]
+    assert value in offered
+    assert sum(one.endswith(end) for one in offered) == 1
+    assert not any(element.kind == "option" for element in steps[0].observation.elements)
+
+
+@pytest.mark.parametrize("part", [presses.in_order, presses.ascending])
+def test_order_counts(studio: Studio, part: Part) -> None:
+    exercise, _ = done(studio, part)
+    told = [thing.text for thing in pressed(exercise)]
+    assert exercise.ordered
+    if part is presses.in_order:
+        places = [exercise.instruction.index(text) for text in told]
+        assert all(text in exercise.instruction for text in told)
+        assert len(places) > 1
+    else:
+        down = re.search("large to small|down", exercise.instruction) is not None
+        assert told == sorted(told, key=int, reverse=down)
+
+
+def test_the_largest_and_the_smallest_are_that(studio: Studio) -> None:
+    for seed in range(12):
+        exercise = made(presses.extreme, seed)
+        numbers = [int(thing.text) for thing in exercise.page.things]
+        largest = re.search("largest|highest", exercise.instruction) is not None
+        assert int(pressed(exercise)[0].text) == (max if largest else min)(numbers)
+
+
+@pytest.mark.parametrize("part", [journeys.unfold, journeys.tabbed, journeys.menu, journeys.leaf])
+def test_what_is_wanted_is_on_the_screen_only_at_the_end(studio: Studio, part: Part) -> None:
+    several = 0
+    for seed in range(16):
+        exercise = made(part, seed)
+        steps = act_out(studio, exercise)
+        if steps is None:
+            continue
+        target = pressed(exercise)[-1].text
+        seen = [any(element.text == target for element in step.observation.elements) for step in steps[:-1]]
+        assert seen == [False] * (len(seen) - 1) + [True]
+        several += len(seen) > 1
+    assert several >= 4
+
+
+def test_a_search_opens_what_it_was_told_by_number(studio: Studio) -> None:
+    numbers = {name: number for number, name in enumerate(journeys.NTH)}
+    for seed in range(12):
+        exercise = made(journeys.search, seed)
+        steps = act_out(studio, exercise)
+        if steps is None:
+            continue
+        found: list[str] = []  # what the pages show, in order, as they are turned over
+        for step in steps[3:-1]:
+            kinds = [one for one in step.observation.elements if one.kind in ("link", "button")]
+            found += [
+                one.text for one in kinds[1:] if one.text not in {text for row in journeys.ONWARD for text in row}
+            ]
+        number = next(number for name, number in numbers.items() if name in exercise.instruction)
+        assert pressed(exercise)[-1].text == found[number]
+
+
+def test_the_calendar_writes_the_day_that_was_told(studio: Studio) -> None:
+    told = 0
+    for seed in range(8):
+        exercise = made(journeys.choose_date, seed)
+        day = re.search(r"\d\d/\d\d/\d{4}", exercise.instruction)
+        assert day is not None
+        if act_out(studio, exercise):
+            told += 1
+            assert day[0] in values(studio)
+    assert told >= 4
+
+
+def test_letters_are_answered_or_go(studio: Studio) -> None:
+    ways = set()
+    for seed in range(24):
+        exercise = made(journeys.letters, seed)
+        steps = act_out(studio, exercise)
+        if steps is None:
+            continue
+        row, sign, *_ = pressed(exercise)
+        ways.add(sign.text)
+        assert row.text in exercise.instruction
+        if sign.text == "delete":
+            assert row.text not in [element.text for element in steps[-1].observation.elements]
+        elif sign.text in ("reply", "share"):
+            assert exercise.moves[3].text in exercise.instruction
+            assert exercise.moves[3].text in values(studio)
+    assert ways == {"reply", "share", "delete", "favorite"}
+
+
+def test_a_second_page_comes_after_the_first(studio: Studio) -> None:
+    exercise, steps = done(studio, journeys.two_pages)
+    first, on_with, second, last = pressed(exercise)
+    assert first.group in exercise.instruction
+    assert second.group in exercise.instruction
+    before, after = steps[0].observation.elements, steps[3].observation.elements
+    assert last.text not in [element.text for element in before]
+    assert last.text in [element.text for element in after]
+    assert on_with.text not in [element.text for element in after]
+    assert {move.text for move in exercise.moves if move.text} <= set(values(studio))
+
+
+def test_a_window_comes_between_and_is_sent_away(studio: Studio) -> None:
+    exercise, steps = done(studio, journeys.interrupted)
+    covered, after = steps[3].observation.elements, steps[4].observation.elements
+    assert not any(element.kind in ("textbox", "password") for element in covered)
+    assert sum(element.kind == "button" for element in covered) == 2
+    assert any(element.kind in ("textbox", "password") for element in after)
+    assert {move.text for move in exercise.moves if move.text} <= set(values(studio))
+    leave = next(thing for thing in exercise.page.things if thing.sort == "answer" and thing not in pressed(exercise))
+    studio.show(exercise.page)
+    studio.browser.perform(steps[0].action)
+    studio.browser.perform(steps[2].action)
+    studio.browser.evaluate(f"document.querySelector('[data-mark={leave.mark}]').click()")
+    assert not any(element.kind == "textbox" for element in studio.shoot().observation.elements)
+
+
+def test_a_seed_is_an_exercise() -> None:
+    assert random_exercise(3, LEXICON) == random_exercise(3, LEXICON)
+    assert random_exercise(3, LEXICON, to_send=True) != random_exercise(4, LEXICON, to_send=True)
