@@ -92,7 +92,7 @@ class Element:
 
 
 _LABEL = re.compile(r'(?P<kind>\S+) (?P<text>"(?:[^"\\]|\\.)*") (?P<x>\d{1,4}),(?P<y>\d{1,4})')
-_WHOLE = re.compile(rf'((click|long_press|swipe \S+) {_LABEL.pattern}|type "(?:[^"\\]|\\.)*")(?=\s)')
+_WHOLE = re.compile(rf'((click|long_press|swipe \S+) {_LABEL.pattern}(?!\d)|type "(?:[^"\\]|\\.)*"(?=\s))')
 _POINTED = (Kind.CLICK, Kind.LONG_PRESS, Kind.SWIPE)
 OPPOSITE = {"up": "down", "down": "up", "left": "right", "right": "left"}
 WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}  # x to the right, y down

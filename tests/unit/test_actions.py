@@ -44,6 +44,10 @@ def test_what_an_answer_says_after_its_action_is_left_out(action: Action, rest: 
     assert Action.begun(f"{action} {rest}") == action
 
 
+def test_a_place_ends_where_its_digits_end() -> None:
+    assert Action.begun('click radio "UUYJ22" 17,61"17,97" 17,97') == Action.parse('click radio "UUYJ22" 17,61')
+
+
 @given(texts)
 def test_any_text_is_an_action_or_an_action_error(text: str) -> None:
     try:
@@ -121,6 +125,7 @@ def test_what_is_no_action_is_refused_with_the_rule(text: str, message: str) -> 
         'click button "OK"',
         'type "say "hi""',
         'type "June',
+        'click radio "a" 17,61234',
         'complete button "OK" 3,4',
         "\nwait 3",
     ],
