@@ -6,7 +6,8 @@ reward model stays as it was; rounds without the harder half's goals; and, the c
 demonstrations for as long as all rounds of the first arm took. After each round the champion plays fresh
 instances of all goals, and of eight goals that no arm ever sees; the world is the judge.
 
-What was measured is kept, and a benchmark that was stopped goes on: delete the folder to begin anew.
+What was measured is kept in ``--results``, and a benchmark that was stopped goes on, on another machine too; delete it
+and the folder to begin anew.
 """
 
 from __future__ import annotations
@@ -117,10 +118,10 @@ class Results:
         ]
 
 
-def founded(folder: Path, seed: int, results: Results, per_goal: int) -> Place:
-    """The workspace with the first models that all arms start from, and what these can do."""
+def founded(folder: Path, seed: int) -> Place:
+    """The workspace with the first models that all arms start from; made where it is not there."""
     place = Place(folder / "founded")
-    if results.of("start", 0, seed):
+    if _clock(place).exists():
         return place
     shutil.rmtree(place.root, ignore_errors=True)
     subprocess.run(["git", "clone", "--quiet", str(Path.cwd()), str(place.root)], check=True)
@@ -137,10 +138,13 @@ def founded(folder: Path, seed: int, results: Results, per_goal: int) -> Place:
     place.run("dvc", "repro", "--quiet", "warm_agent")
     seconds = time.time() - began
     place.run("dvc", "repro", "--quiet", "found")
-    results.add(
-        {"arm": "start", "seed": seed, "round": 0, "seconds": seconds, **played(place, per_goal, "data/seed/agent")}
-    )
+    _clock(place).write_text(json.dumps({"warm_agent": seconds}))
     return place
+
+
+def _clock(place: Place) -> Path:
+    """How long the first agent took to train: a file beside the workspace, written when all is founded."""
+    return place.root.with_suffix(".json")
 
 
 def vars_of(goal: Any) -> dict[str, Any]:
@@ -159,18 +163,19 @@ def played(place: Place, per_goal: int, checkpoint: str) -> dict[str, Any]:
 
 
 def climb(folder: Path, start: Place, arm: str, seed: int, rounds: int, results: Results, per_goal: int) -> None:
-    """An arm's rounds, each followed by its measurement."""
+    """An arm's rounds, each followed by its measurement; those of a workspace that was lost are made again."""
     root = folder / arm.replace(" ", "-")
-    place = Place(root) if root.exists() else start.copy(root)
-    if not results.of(arm, seed=seed):
+    place = Place(root)
+    if not root.exists():
+        start.copy(root)
         place.set(ARMS[arm])
     for number in range(1, rounds + 1):
-        if results.of(arm, number, seed):
-            continue
         began = time.time()
-        if f"round-{number:04d}" not in place.git("tag"):
+        if f"round-{number:04d}" not in place.git("tag").split():
             place.run("flows.cli", "round")
         seconds = time.time() - began
+        if results.of(arm, number, seed):
+            continue
         metrics, decision, monitors = (
             json.loads(place.git("show", f"round-{number:04d}:data/round/{name}.json"))
             for name in ("metrics", "decision", "monitors")
@@ -194,20 +199,34 @@ def climb(folder: Path, start: Place, arm: str, seed: int, rounds: int, results:
 
 def train_on(folder: Path, start: Place, seed: int, results: Results, per_goal: int) -> None:
     """The control: as many more updates on the demonstrations as fit in the time of the full arm's rounds."""
-    if results.of(CONTROL, seed=seed):
-        return
     root = folder / "control"
     shutil.rmtree(root, ignore_errors=True)
     place = start.copy(root)
     updates = yaml.safe_load((place.root / "params.yaml").read_text())["warm_agent"]["updates"]
-    (first,) = results.of("start", 0, seed)
+    first = json.loads(_clock(start).read_text())["warm_agent"]
     spent = sum(line["seconds"] for line in results.of(FULL, seed=seed))
-    place.set({"warm_agent": {"updates": updates + round(updates * spent / first["seconds"])}})
+    place.set({"warm_agent": {"updates": updates + round(updates * spent / first)}})
     place.run("dvc", "repro", "--quiet", "warm_agent")
     last = max(line["round"] for line in results.of(FULL, seed=seed))
     results.add(
         {"arm": CONTROL, "seed": seed, "round": last, "seconds": spent, **played(place, per_goal, "data/seed/agent")}
     )
+
+
+def measure(folder: Path, seed: int, asked: argparse.Namespace, results: Results) -> None:
+    """What a seed still lacks."""
+    lacking = [arm for arm in asked.arms if len(results.of(arm, seed=seed)) < (1 if arm == CONTROL else asked.rounds)]
+    if not lacking and results.of("start", seed=seed):
+        return
+    start = founded(folder, seed)
+    if not results.of("start", seed=seed):
+        found = played(start, asked.held_out, "data/seed/agent")
+        results.add({"arm": "start", "seed": seed, "round": 0, **found})
+    for arm in lacking:
+        if arm == CONTROL:
+            train_on(folder, start, seed, results, asked.held_out)
+        else:
+            climb(folder, start, arm, seed, asked.rounds, results, asked.held_out)
 
 
 def rate(line: Mapping[str, Any], goals: str, tiers: Iterable[int] = range(9)) -> float:
@@ -266,18 +285,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--held-out", type=int, default=50, help="fresh instances of each goal")
     parser.add_argument("--arms", nargs="+", choices=[*ARMS, CONTROL], default=[*ARMS, CONTROL])
-    parser.add_argument("--folder", type=Path, default=Path(".ratchet/climb"))
+    parser.add_argument("--folder", type=Path, default=Path(".ratchet/climb"), help="of the workspaces")
+    parser.add_argument("--results", type=Path, default=Path(".ratchet/climb/results.jsonl"), help="what was measured")
     asked = parser.parse_args()
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    results = Results(asked.folder / "results.jsonl")
+    asked.results.parent.mkdir(parents=True, exist_ok=True)
+    results = Results(asked.results)
     for seed in range(asked.seeds):
-        folder = (asked.folder / f"seed-{seed}").absolute()
-        start = founded(folder, seed, results, asked.held_out)
-        for arm in asked.arms:
-            if arm == CONTROL:
-                train_on(folder, start, seed, results, asked.held_out)
-            else:
-                climb(folder, start, arm, seed, asked.rounds, results, asked.held_out)
+        measure((asked.folder / f"seed-{seed}").absolute(), seed, asked, results)
     print(json.dumps(report(results, asked.rounds)))
 
 

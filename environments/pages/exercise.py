@@ -16,10 +16,10 @@ from environments.pages.words import Words
 from environments.types import COMPLETE, Action, Element, Kind, Step
 
 _FORMS: Mapping[tuple[Part, ...], int] = {
-    (forms.write, send): 2, (forms.write, forms.write, send): 3, (forms.write, forms.write, forms.write, send): 1,
-    (forms.write_twice, send): 3, (forms.write_there, send): 1, (forms.write_twice, forms.tick, send): 1,
+    (forms.write, send): 2, (forms.write, forms.write, send): 6, (forms.write, forms.write, forms.write, send): 1,
+    (forms.write_twice, send): 4, (forms.write_there, send): 1, (forms.write_twice, forms.tick, send): 1,
     (forms.tick, send): 4, (forms.write, forms.tick, send): 1, (forms.pick, send): 1, (forms.drop, send): 1,
-    (presses.touch, send): 1, (forms.recast, send): 1, (forms.look_up, send): 1, (forms.copy, send): 1,
+    (presses.touch, send): 1, (forms.recast, send): 2, (forms.look_up, send): 2, (forms.copy, send): 1,
     (forms.tick_all, send): 1, (forms.untick, send): 1, (forms.count_up, send): 2, (forms.complete, send): 1,
     (journeys.interrupted, send): 2, (journeys.two_pages,): 1, (journeys.choose_date, send): 1,
 }  # fmt: skip
