@@ -14,6 +14,7 @@ from checkout import CHECKOUT, Checkout, small_clone
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 SMALL = {
     "demonstrate": {"per_goal": 2, "calibration": 1},
+    "rehearse": {"exercises": 4},
     "warm_agent": {"updates": 12, "batch_rows": 4, "learning_rate": 1e-3},
     "warm_reward": {"updates": 6, "batch_rows": 4},
     "propose": {"per_goal": 2},
