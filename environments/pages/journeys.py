@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -242,7 +243,7 @@ def _months(first: date, count: int) -> Iterator[date]:
 def _month(draft: Draft, month: date, field: str, calendar: str) -> tuple[str, list[Thing]]:
     """A month, each day of which fills the field and puts the calendar away; and its days."""
     before = len(draft.things)
-    days = (next(_months(month + timedelta(days=32), 1)).replace(day=1) - month).days
+    _, days = monthrange(month.year, month.month)
     cells = ["<td></td>"] * month.weekday()
     for day in range(1, days + 1):
         value = _written(month, str(day))

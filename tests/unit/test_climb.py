@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from scipy.stats import t
 
-from benchmarks.climb import ARMS, COMMON, CONTROL, FULL, GOALS, UNSEEN, Results, interval, rate, report
+from benchmarks.climb import ARMS, COMMON, CONTROL, FULL, GOALS, UNSEEN, Results, interval, measure, rate, report
 from environments.oracles import pages
 from environments.registry import load_goals
 from tasks.params import Params, load_params
@@ -60,3 +61,13 @@ def test_results_outlast_the_process_and_give_the_ratios(tmp_path: Path, capsys:
         "full_minus_best_control": pytest.approx(0.05),
     }
     assert capsys.readouterr().out.count(FULL) == 2
+
+
+def test_a_seed_that_is_measured_needs_no_workspace(tmp_path: Path) -> None:
+    results = Results(tmp_path / "results.jsonl")
+    for made in (line("start", 0, 2), line(FULL, 1, 4), line(FULL, 2, 8), line(CONTROL, 2, 6)):
+        results.add(made)
+    before = results.file.read_bytes()
+    measure(tmp_path / "seed-0", 0, Namespace(arms=[FULL, CONTROL], rounds=2, held_out=10), results)
+    assert results.file.read_bytes() == before
+    assert not (tmp_path / "seed-0").exists()
