@@ -267,6 +267,28 @@ def test_a_window_comes_between_and_is_sent_away(studio: Studio) -> None:
     assert not any(element.kind == "textbox" for element in studio.shoot().observation.elements)
 
 
+def test_whole_exercises_leave_the_page_as_their_moves_say(studio: Studio) -> None:
+    """What was typed stands in a field, or what was then taken of the offered; boxes are on as often as they say."""
+    done = 0
+    for seed in range(24):
+        exercise = random_exercise(seed, LEXICON)
+        if act_out(studio, exercise) is None:
+            continue
+        done += 1
+        things = pressed(exercise)
+        taken = [thing.text for thing in things if thing.sort == "option"]
+        for move in exercise.moves:
+            if move.text:
+                assert {move.text, *taken} & set(values(studio))
+            elif move.option:
+                chosen = studio.browser.evaluate("document.querySelector('select').selectedOptions[0].label")
+                assert chosen == move.option
+        for thing in things:
+            if thing.sort in ("checkbox", "radio"):
+                assert on(studio, thing) == (thing.sort == "radio" or thing.on ^ (things.count(thing) % 2 == 1))
+    assert done >= 16
+
+
 def test_a_seed_is_an_exercise() -> None:
     assert random_exercise(3, LEXICON) == random_exercise(3, LEXICON)
     assert random_exercise(3, LEXICON, to_send=True) != random_exercise(4, LEXICON, to_send=True)
