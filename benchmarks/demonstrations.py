@@ -2,7 +2,10 @@
 
 The base learns from so many oracle episodes of each goal, and goes over exercises, as in its warm start; then it plays
 instances it has not seen, greedily, the world being the judge, and goals that nothing was trained on. ``--way`` shows
-it blank pictures throughout, or no element lists, so that all it knows of a screen is read off the picture.
+it blank pictures throughout, or no element lists, so that all it knows of a screen is read off the picture; or lets a
+random agent play.
+
+A benchmark that was stopped goes on; delete its ``--folder`` to begin anew.
 """
 
 from __future__ import annotations
@@ -12,26 +15,30 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from benchmarks.eyes import WAYS, Way
+from benchmarks.held_out import measure
 from environments.registry import load_goals, open_world
 from environments.types import Action, Candidate, Goal, Instance
-from models.inference import TorchEngine
+from models.baselines import RandomAgent
+from models.engine import Engine
 from models.network import Network, load_base
 from models.packing import Sample, imitation
 from models.prompts import Context, context_at
 from models.roles import Agent
 from models.training import Schedule, train
-from models.tuning import Tuning, tunable
+from models.tuning import Tuning, save_tuned, tunable
 from tasks.base import location
 from tasks.demonstrate import demonstrate
+from tasks.files import WORK, read_json, write_json, write_whole
 from tasks.filter import agent_rows
 from tasks.params import load_params
 from tasks.records import Origin, Trajectory
 from tasks.rehearse import exercises
-from tasks.rollout import greedy
+from tasks.search import Proposer
+from tasks.stages import pin
 from tasks.statistics import wilson
 
 GOALS = Path(__file__).parents[1] / "data" / "goals"
@@ -40,8 +47,17 @@ UNSEEN = (
     "click-test-transfer", "click-checkboxes-transfer", "enter-text-dynamic", "multi-orderings", "click-tab-2-hard",
     "email-inbox-noscroll", "read-table-2", "choose-date-medium",
 )  # fmt: skip
-FIRST_SEED = 1_800_000_000  # held out, and of no round
-TOGETHER = 8  # episodes that advance side by side
+RANDOM = "random"
+
+
+class AtRandom:
+    """A random agent, which draws anew at each step of each instance."""
+
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[list[Candidate]]:
+        names = [f"{seed}/{context.instruction}/{len(context.history)}" for context in contexts]
+        return [RandomAgent().propose([c], samples, temperature, n)[0] for c, n in zip(contexts, names, strict=True)]
 
 
 class Shown:
@@ -103,12 +119,28 @@ def named(network: Network, context: Context, answer: str) -> str:
     return str(action.on(nearest)) if nearest else answer
 
 
-def learn(network: Network, found: Sequence[Sample], schedule: Schedule) -> float:
-    """Train an adapter in place; returns the seconds it took."""
-    began = time.perf_counter()
-    with TemporaryDirectory(prefix="ratchet-demonstrations-") as scratch:
-        train(network, found, schedule, Path(scratch), _report)
-    return time.perf_counter() - began
+def learn(folder: Path, demonstrations: Iterable[Trajectory], updates: int, way: Way) -> float:
+    """Train an adapter into ``folder/agent``, or put an untaught one there; returns the seconds of the training."""
+    params = load_params()
+    pin(params.numerics)
+    network = load_base(location("agent"), params.numerics.dtype, params.prompt.screenshots)
+    network = tunable(network, Tuning(**params.tune.model_dump()), params.seed)
+    seconds = 0.0
+    if taught := samples(network, demonstrations, way):
+        taught += samples(network, exercises(params.rehearse.exercises), way)
+        settings = params.warm_agent
+        schedule = Schedule(updates, settings.batch_rows, settings.learning_rate, params.seed)
+        began = time.perf_counter()
+        train(network, taught, schedule, folder / "training", _report)
+        seconds = time.perf_counter() - began
+    write_whole(folder / "agent", partial(_store, network, {"steps": len(taught), "seconds": seconds}))
+    return seconds
+
+
+def _store(network: Network, told: dict[str, float], folder: Path) -> None:
+    folder.mkdir()
+    save_tuned(network, folder)
+    write_json(folder / "history.json", told)
 
 
 def _report(update: int, loss: float) -> None:
@@ -116,44 +148,40 @@ def _report(update: int, loss: float) -> None:
         print(f"update {update}, loss {loss:.3f}", flush=True)
 
 
-def success(agent: Shown, goal: Goal, episodes: int) -> int:
-    """How many held-out instances of a goal are reached."""
-    instances = [Instance(goal, FIRST_SEED + number) for number in range(episodes)]
-    batches = [instances[start : start + TOGETHER] for start in range(0, episodes, TOGETHER)]
-    return sum(verdict for batch in batches for _, verdict in greedy(agent, batch))
+def player(way: str, engine: Engine) -> Proposer:
+    """What plays: the agent, shown screens in one way, or the random one."""
+    return AtRandom() if way == RANDOM else Shown(Agent(engine), WAYS[way])
+
+
+def rates(counts: dict[str, dict[str, int]], group: str, goals: Sequence[Goal]) -> float:
+    """Print how often each goal of a group was reached, and all; returns the share."""
+    wins, count = (sum(counts[goal.id][key] for goal in goals) for key in ("solved", "n"))
+    for goal in goals:
+        print(f"{group:8} {goal.id:28} {counts[goal.id]['solved']:3}/{counts[goal.id]['n']}")
+    low, high = wilson(wins, count) or (0.0, 1.0)
+    print(f"{group:8} {'all':28} {wins:3}/{count} = {wins / count:.3f} [{low:.3f}, {high:.3f}]", flush=True)
+    return wins / count
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--demonstrations", type=int, default=5, help="of each goal")
-    parser.add_argument("--updates", type=int, default=40, help="of training")
+    parser.add_argument("--updates", type=int, default=50, help="of training: some three minutes on two cores")
     parser.add_argument("--episodes", type=int, default=50, help="held-out instances of each goal")
-    parser.add_argument("--way", choices=WAYS, default="both", help="what is shown of a screen")
-    arguments = parser.parse_args()
-    params = load_params()
-    network = load_base(location("agent"), params.numerics.dtype, params.prompt.screenshots)
-    found, seconds, way = groups(), 0.0, WAYS[arguments.way]
-    if arguments.demonstrations:
-        network = tunable(network, Tuning(**params.tune.model_dump()), params.seed)
-        shown = demonstrated(found["text"] + found["eyes"], arguments.demonstrations)
-        taught = samples(network, [*shown, *exercises(params.rehearse.exercises)], way)
-        settings = params.warm_agent
-        schedule = Schedule(arguments.updates, settings.batch_rows, settings.learning_rate, params.seed)
-        seconds = learn(network, taught, schedule)
-        print(f"{len(taught)} steps, {arguments.updates} updates in {seconds:.0f} s", flush=True)
-    engine = TorchEngine(network)
-    ratios: dict[str, float] = {}
-    for name, goals in found.items():
-        wins = 0
-        for goal in goals:
-            reached = success(Shown(Agent(engine.fresh()), way), goal, arguments.episodes)
-            wins += reached
-            print(f"{name:8} {goal.id:28} {reached:3}/{arguments.episodes}", flush=True)
-        count = len(goals) * arguments.episodes
-        low, high = wilson(wins, count) or (0.0, 1.0)
-        print(f"{name:8} {'all':28} {wins:3}/{count} = {wins / count:.3f} [{low:.3f}, {high:.3f}]", flush=True)
-        ratios[name] = wins / count
-    print(json.dumps({"demonstrations": arguments.demonstrations, "way": arguments.way, "seconds": seconds, **ratios}))
+    parser.add_argument("--way", choices=[*WAYS, RANDOM], default="both", help="what is shown of a screen, or no model")
+    parser.add_argument("--folder", type=Path, default=WORK / "demonstrations")
+    asked = parser.parse_args()
+    folder = asked.folder / f"{asked.demonstrations}-{asked.updates}-{asked.way.replace(' ', '-')}"
+    found = groups()
+    if not (folder / "agent").exists():
+        taught = demonstrated(found["text"] + found["eyes"], asked.demonstrations)
+        learn(folder, taught, asked.updates, WAYS.get(asked.way, WAYS["both"]))
+    told = read_json(folder / "agent" / "history.json")
+    print(f"learnt {told['steps']} steps in {told['seconds']:.0f} s", flush=True)
+    goals = [goal for group in found.values() for goal in group]
+    counts = measure(goals, asked.episodes, folder / "agent", folder / "played", partial(player, asked.way))
+    ratios = {group: rates(counts, group, found[group]) for group in found}
+    print(json.dumps({"demonstrations": asked.demonstrations, "way": asked.way, **told, **ratios}))
 
 
 if __name__ == "__main__":

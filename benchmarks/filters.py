@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.held_out import measure
+from environments.registry import load_goals
 from models.network import load_base
 from models.packing import Sample
 from models.training import Schedule, train
@@ -108,7 +109,7 @@ def played(arm: Arm, explored: Sequence[Trajectory], params: Params, per_goal: i
     with TemporaryDirectory(prefix="ratchet-filters-") as kept:
         checkpoint = Path(kept) / "agent"
         trained(arm, explored, params, checkpoint)
-        found = measure(Path(params.goals), per_goal, checkpoint).values()
+        found = measure(load_goals(Path(params.goals)).values(), per_goal, checkpoint, Path(kept) / "played").values()
     return sum(one["solved"] for one in found), sum(one["n"] for one in found)
 
 

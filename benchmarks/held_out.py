@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from environments.registry import load_goals
-from environments.types import Instance
-from models.engine import Source
+from environments.types import Goal, Instance
+from models.engine import Engine, Source
 from models.roles import Agent
 from tasks.files import STATE
 from tasks.params import load_params
 from tasks.rollout import greedy
+from tasks.search import Proposer
 from tasks.serving import engines
 from tasks.stages import pin
 from tasks.statistics import wilson
@@ -29,34 +30,38 @@ FIRST_SEED = 1_800_000_000  # of no round, no demonstration, no evaluation
 TOGETHER = 4  # episodes that advance side by side
 
 
-def make_player(source: Source, checkpoint: Path) -> Callable[[Sequence[Instance]], list[dict[str, Any]]]:
+def make_player(
+    agent: Callable[[Engine], Proposer], source: Source, checkpoint: Path
+) -> Callable[[Sequence[Instance]], list[dict[str, Any]]]:
     """What plays some instances of a goal."""
     engine = source.engine(checkpoint)
 
     def play(instances: Sequence[Instance]) -> list[dict[str, Any]]:
         return [
             {"goal": episode.instance.goal.id, "tier": episode.instance.goal.tier, "solved": solved}
-            for episode, solved in greedy(Agent(engine.fresh()), instances)
+            for episode, solved in greedy(agent(engine.fresh()), instances)
         ]
 
     return play
 
 
-def measure(goals_at: Path, per_goal: int, checkpoint: Path) -> dict[str, dict[str, int]]:
-    """Of each goal its tier, and how many of ``n`` instances were solved."""
-    params, goals = load_params(), load_goals(goals_at)
+def measure(
+    goals: Iterable[Goal], per_goal: int, checkpoint: Path, kept: Path, agent: Callable[[Engine], Proposer] = Agent
+) -> dict[str, dict[str, int]]:
+    """Of each goal its tier, and how many of ``n`` instances were solved; finished ones are in ``kept``."""
+    params = load_params()
     pin(params.numerics)
     units = [
         (
             f"{goal.id}-{first}.json",
             [Instance(goal, FIRST_SEED + n) for n in range(first, min(first + TOGETHER, per_goal))],
         )
-        for goal in goals.values()
+        for goal in goals
         for first in range(0, per_goal, TOGETHER)
     ]
-    with engines("held_out", params, [checkpoint]) as source, TemporaryDirectory(prefix="ratchet-held-out-") as kept:
-        crew = Crew(make_player, (source, checkpoint), params.numerics.threads)
-        lines = list(spread("held out", crew, units, Path(kept), JSON, lambda unit: unit[0].goal.max_steps))
+    with engines("held_out", params, [checkpoint]) as source:
+        crew = Crew(make_player, (agent, source, checkpoint), params.numerics.threads)
+        lines = list(spread("held out", crew, units, kept, JSON, lambda unit: unit[0].goal.max_steps))
     found: dict[str, dict[str, int]] = {}
     for line in lines:
         counts = found.setdefault(line["goal"], {"tier": line["tier"], "solved": 0, "n": 0})
@@ -71,7 +76,8 @@ def main() -> None:
     parser.add_argument("--per-goal", type=int, default=50)
     parser.add_argument("--agent", type=Path, default=STATE / "agent", help="a checkpoint")
     asked = parser.parse_args()
-    found = measure(asked.goals, asked.per_goal, asked.agent)
+    with TemporaryDirectory(prefix="ratchet-held-out-") as kept:
+        found = measure(load_goals(asked.goals).values(), asked.per_goal, asked.agent, Path(kept))
     for goal, counts in found.items():
         low, high = wilson(counts["solved"], counts["n"]) or (0.0, 1.0)
         print(f"{counts['tier']} {goal:28} {counts['solved']:4}/{counts['n']:<4} [{low:.2f}, {high:.2f}]")
