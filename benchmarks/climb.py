@@ -4,7 +4,8 @@ UI-Genie's ablation (its table 4) on the embedded default. Twenty-four goals of 
 demonstrations each, of the harder half none. Four arms start from the same first models: whole rounds; rounds whose
 reward model stays as it was; rounds without the harder half's goals; and, the control, an agent trained on the
 demonstrations for as long as all rounds of the first arm took. After each round the champion plays fresh
-instances of all goals, and of eight goals that no arm ever sees; the world is the judge.
+instances of all goals, and of eight goals that no arm ever sees; the world is the judge. An agent that was measured
+before is not measured again.
 
 What was measured is kept in ``--results``, and a benchmark that was stopped goes on, on another machine too; delete it
 and the folder to begin anew.
@@ -30,6 +31,7 @@ import yaml
 from scipy.stats import t
 
 from environments.registry import load_goals
+from tasks.files import digest
 from tasks.statistics import wilson
 
 GOALS = (
@@ -42,6 +44,7 @@ UNSEEN = (
     "click-test-transfer", "click-checkboxes-transfer", "enter-text-dynamic", "multi-orderings", "click-tab-2-hard",
     "email-inbox-noscroll", "read-table-2", "choose-date-medium",
 )  # fmt: skip
+SETS = {"climb": GOALS, "unseen": UNSEEN}  # goal files
 COMMON: dict[str, Any] = {
     "goals": "data/goals/climb.yaml",
     "demonstrate": {"per_goal": 5, "hardest_tier": 2},
@@ -128,7 +131,7 @@ def founded(folder: Path, seed: int) -> Place:
     if Path(".ratchet/downloads").exists():
         shutil.copytree(".ratchet/downloads", place.root / ".ratchet/downloads")
     known = load_goals(Path("data/goals"))
-    for name, ids in (("climb", GOALS), ("unseen", UNSEEN)):
+    for name, ids in SETS.items():
         goals = [vars_of(known[one]) for one in ids]
         (place.root / f"data/goals/{name}.yaml").write_text(yaml.safe_dump(goals))
     place.git("add", "data/goals")
@@ -151,15 +154,15 @@ def vars_of(goal: Any) -> dict[str, Any]:
     return {name: getattr(goal, name) for name in ("id", "world", "page", "tier", "max_steps")}
 
 
-def played(place: Place, per_goal: int, checkpoint: str) -> dict[str, Any]:
+def measured(place: Place, checkpoint: str, seed: int, results: Results, per_goal: int) -> dict[str, Any]:
     """Successes of a checkpoint on fresh instances of the arms' goals, and of the unseen ones."""
+    bytes_of = digest(place.root / checkpoint)
+    for line in results.lines:
+        if (line["seed"], line["agent"]) == (seed, bytes_of):
+            return {name: line[name] for name in ("agent", *SETS)}
     common = ("--per-goal", str(per_goal), "--agent", checkpoint)
-    return {
-        name: json.loads(
-            place.run("benchmarks.held_out", "--goals", f"data/goals/{name}.yaml", *common).splitlines()[-1]
-        )
-        for name in ("climb", "unseen")
-    }
+    played = {name: place.run("benchmarks.held_out", "--goals", f"data/goals/{name}.yaml", *common) for name in SETS}
+    return {"agent": bytes_of} | {name: json.loads(printed.splitlines()[-1]) for name, printed in played.items()}
 
 
 def climb(folder: Path, start: Place, arm: str, seed: int, rounds: int, results: Results, per_goal: int) -> None:
@@ -192,7 +195,7 @@ def climb(folder: Path, start: Place, arm: str, seed: int, rounds: int, results:
                 "promoted": promoted,
                 "reward": figures,
                 "explored": monitors["explored"],
-                **played(place, per_goal, "data/state/agent"),
+                **measured(place, "data/state/agent", seed, results, per_goal),
             }
         )
 
@@ -208,9 +211,8 @@ def train_on(folder: Path, start: Place, seed: int, results: Results, per_goal: 
     place.set({"warm_agent": {"updates": updates + round(updates * spent / first)}})
     place.run("dvc", "repro", "--quiet", "warm_agent")
     last = max(line["round"] for line in results.of(FULL, seed=seed))
-    results.add(
-        {"arm": CONTROL, "seed": seed, "round": last, "seconds": spent, **played(place, per_goal, "data/seed/agent")}
-    )
+    found = measured(place, "data/seed/agent", seed, results, per_goal)
+    results.add({"arm": CONTROL, "seed": seed, "round": last, "seconds": spent, **found})
 
 
 def measure(folder: Path, seed: int, asked: argparse.Namespace, results: Results) -> None:
@@ -220,7 +222,7 @@ def measure(folder: Path, seed: int, asked: argparse.Namespace, results: Results
         return
     start = founded(folder, seed)
     if not results.of("start", seed=seed):
-        found = played(start, asked.held_out, "data/seed/agent")
+        found = measured(start, "data/seed/agent", seed, results, asked.held_out)
         results.add({"arm": "start", "seed": seed, "round": 0, **found})
     for arm in lacking:
         if arm == CONTROL:

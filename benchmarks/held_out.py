@@ -27,7 +27,7 @@ from tasks.statistics import wilson
 from tasks.workers import JSON, Crew, spread
 
 FIRST_SEED = 1_800_000_000  # of no round, no demonstration, no evaluation
-TOGETHER = 4  # episodes that advance side by side
+TOGETHER = 25  # episodes of a goal that a worker plays at a time
 
 
 def make_player(

@@ -42,6 +42,7 @@ from tasks.variations import variations
 from tasks.workers import JSON, TRAJECTORIES, Crew, spread
 
 SEEDS_A_ROUND = 1000
+TOGETHER = 12  # episodes that a worker plays at a time
 CHUNK = 32  # questions that a worker answers at a time
 MODELS = {"champion": STATE, "challenger": ROUND}
 
@@ -86,12 +87,13 @@ def play(
     episodes, verdicts, count = list[Trajectory](), list[Verdict](), params.evaluate.per_goal
     for look in range(1, params.evaluate.looks + 1):
         seeds = range(first_seed + (look - 1) * count, first_seed + look * count)
+        instances = [Instance(goal, seed) for goal in goals for seed in seeds]
         units = [
-            (f"{name}-{goal.id}-{look}", (name, [Instance(goal, seed) for seed in seeds]))
-            for goal in goals
+            (f"{name}-{look}-{first}", (name, instances[first : first + TOGETHER]))
             for name in MODELS
+            for first in range(0, len(instances), TOGETHER)
         ]
-        added = list(spread("evaluate agents", crew, units, kept, TRAJECTORIES, lambda unit: unit[1][0].goal.max_steps))
+        added = list(spread("evaluate agents", crew, units, kept, TRAJECTORIES, _steps))
         episodes += added
         verdicts += _verdicts(added, look)
         if sequential_test(pairs_by_look(verdicts), params.evaluate.looks, params.decide.alpha).settled:
@@ -99,8 +101,13 @@ def play(
     return episodes, verdicts
 
 
+def _steps(unit: tuple[str, Sequence[Instance]]) -> int:
+    """How many actions it may take to play a unit."""
+    return sum(instance.goal.max_steps for instance in unit[1])
+
+
 def make_player(number: int, source: Source) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:
-    """What plays one goal's held-out instances with one of the two agents."""
+    """What plays some held-out instances with one of the two agents."""
     agents = {name: source.engine(folder / "agent") for name, folder in MODELS.items()}
     hashes = {name: digest(folder / "agent") for name, folder in MODELS.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 
@@ -11,6 +12,8 @@ from models.prompts import Context, context_at
 from tasks.progress import log
 from tasks.search import Proposer
 from tasks.walker import Walker
+
+SIDE_BY_SIDE = 6  # a token for so many episodes costs little more than for one
 
 
 class Attempt:
@@ -23,7 +26,7 @@ class Attempt:
     def __init__(self, instance: Instance, world: World) -> None:
         self.instance = instance
         self.end: End | None = None
-        self._world, self._walker = world, Walker(world, instance)
+        self.world, self._walker = world, Walker(world, instance)
         self._instruction, self._screen = "", Observation(b"", ())
         self._steps: list[Step] = []
         try:
@@ -63,7 +66,7 @@ class Attempt:
         """The episode, and the world's verdict (False for a crash)."""
         verdict = False
         try:
-            verdict = self.end is not End.CRASHED and self._world.verdict()
+            verdict = self.end is not End.CRASHED and self.world.verdict()
         except WorldError as error:
             self._crash(error)
         end = self.end or End.STEP_LIMIT
@@ -77,28 +80,58 @@ class Attempt:
 def greedy(agent: Proposer, instances: Sequence[Instance]) -> list[tuple[Episode, bool]]:
     """One greedy episode of each instance, with the world's verdict (False for a crash).
 
-    They advance together; those that find no free device begin when the others are over.
+    :data:`SIDE_BY_SIDE` of them advance together, or as many as there are devices for. As one ends, another begins in
+    its world.
+
+    Raises:
+        Busy: when not even one can begin.
     """
     found: dict[int, tuple[Episode, bool]] = {}
-    while waiting := [place for place in range(len(instances)) if place not in found]:
-        with ExitStack() as stack:
-            attempts = _begun(stack, instances, waiting)
-            while going := [attempt for attempt in attempts.values() if attempt.end is None]:
-                proposed = agent.propose([attempt.context for attempt in going], 1, 0.0)
-                for attempt, options in zip(going, proposed, strict=True):
-                    attempt.take(options)
-            found |= {place: attempt.finish() for place, attempt in attempts.items()}
+    waiting = deque(enumerate(instances))
+    with ExitStack() as stack:
+        worlds = Worlds(stack)
+        going: dict[int, Attempt] = {}
+        while waiting or going:
+            _begin(worlds, waiting, going)
+            alive = [attempt for attempt in going.values() if attempt.end is None]
+            proposed = agent.propose([attempt.context for attempt in alive], 1, 0.0) if alive else []
+            for attempt, options in zip(alive, proposed, strict=True):
+                attempt.take(options)
+            for place in [place for place, attempt in going.items() if attempt.end is not None]:
+                attempt = going.pop(place)
+                found[place] = attempt.finish()
+                worlds.give_back(attempt.instance, attempt.world)
     return [found[place] for place in range(len(instances))]
 
 
-def _begun(stack: ExitStack, instances: Sequence[Instance], waiting: Sequence[int]) -> dict[int, Attempt]:
-    """The waiting ones that can begin now, by their place. Raises Busy when none can."""
-    attempts: dict[int, Attempt] = {}
-    for place in waiting:
-        world = stack.enter_context(closing(open_world(instances[place].goal.world)))
+class Worlds:
+    """Worlds that stay open from one episode to the next: starting a browser takes longer than many an episode."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack, self._free = stack, dict[str, list[World]]()
+
+    def lend(self, instance: Instance) -> World:
+        """A world for an instance, open already if there is one that nobody uses."""
+        path = instance.goal.world
+        if free := self._free.get(path):
+            return free.pop()
+        return self._stack.enter_context(closing(open_world(path)))
+
+    def give_back(self, instance: Instance, world: World) -> None:
+        """Take a world back whose episode is over, or has not begun."""
+        self._free.setdefault(instance.goal.world, []).append(world)
+
+
+def _begin(worlds: Worlds, waiting: deque[tuple[int, Instance]], going: dict[int, Attempt]) -> None:
+    """Begin as many of the waiting ones as there is room for. Raises Busy when none is under way then."""
+    while waiting and len(going) < SIDE_BY_SIDE:
+        place, instance = waiting[0]
+        world = worlds.lend(instance)
         try:
-            attempts[place] = Attempt(instances[place], world)
+            going[place] = Attempt(instance, world)
         except Busy:
-            if not attempts:
+            if not going:
                 raise
-    return attempts
+            worlds.give_back(instance, world)
+            return
+        waiting.popleft()

@@ -9,9 +9,24 @@ from pathlib import Path
 import pytest
 from scipy.stats import t
 
-from benchmarks.climb import ARMS, COMMON, CONTROL, FULL, GOALS, UNSEEN, Results, interval, measure, rate, report
+from benchmarks.climb import (
+    ARMS,
+    COMMON,
+    CONTROL,
+    FULL,
+    GOALS,
+    UNSEEN,
+    Place,
+    Results,
+    interval,
+    measure,
+    measured,
+    rate,
+    report,
+)
 from environments.oracles import pages
 from environments.registry import load_goals
+from tasks.files import digest
 from tasks.params import Params, load_params
 
 ROOT = Path(__file__).parents[2]
@@ -71,3 +86,13 @@ def test_a_seed_that_is_measured_needs_no_workspace(tmp_path: Path) -> None:
     measure(tmp_path / "seed-0", 0, Namespace(arms=[FULL, CONTROL], rounds=2, held_out=10), results)
     assert results.file.read_bytes() == before
     assert not (tmp_path / "seed-0").exists()
+
+
+def test_an_agent_is_measured_once_a_seed(tmp_path: Path) -> None:
+    """The place has nothing to play with: what is told was known of these bytes."""
+    (tmp_path / "agent").write_bytes(b"weights")
+    results = Results(tmp_path / "results.jsonl")
+    for seed, solved in ((0, 3), (1, 7)):
+        results.add(line("start", 0, solved, seed) | {"agent": digest(tmp_path / "agent")})
+    told = measured(Place(tmp_path), "agent", 1, results, 10)
+    assert told == {name: results.lines[1][name] for name in ("agent", "climb", "unseen")}
