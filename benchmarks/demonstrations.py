@@ -169,6 +169,7 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=50, help="of training: some three minutes on two cores")
     parser.add_argument("--episodes", type=int, default=50, help="held-out instances of each goal")
     parser.add_argument("--way", choices=[*WAYS, RANDOM], default="both", help="what is shown of a screen, or no model")
+    parser.add_argument("--groups", nargs="+", choices=list(groups()), default=list(groups()), help="that are played")
     parser.add_argument("--folder", type=Path, default=WORK / "demonstrations")
     asked = parser.parse_args()
     folder = asked.folder / f"{asked.demonstrations}-{asked.updates}-{asked.way.replace(' ', '-')}"
@@ -178,9 +179,9 @@ def main() -> None:
         learn(folder, taught, asked.updates, WAYS.get(asked.way, WAYS["both"]))
     told = read_json(folder / "agent" / "history.json")
     print(f"learnt {told['steps']} steps in {told['seconds']:.0f} s", flush=True)
-    goals = [goal for group in found.values() for goal in group]
+    goals = [goal for group in asked.groups for goal in found[group]]
     counts = measure(goals, asked.episodes, folder / "agent", folder / "played", partial(player, asked.way))
-    ratios = {group: rates(counts, group, found[group]) for group in found}
+    ratios = {group: rates(counts, group, found[group]) for group in asked.groups}
     print(json.dumps({"demonstrations": asked.demonstrations, "way": asked.way, **told, **ratios}))
 
 
