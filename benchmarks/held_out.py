@@ -46,18 +46,26 @@ def make_player(
 
 
 def measure(
-    goals: Iterable[Goal], per_goal: int, checkpoint: Path, kept: Path, agent: Callable[[Engine], Proposer] = Agent
+    goals: Iterable[Goal],
+    per_goal: int,
+    checkpoint: Path,
+    kept: Path,
+    agent: Callable[[Engine], Proposer] = Agent,
+    first: int = 0,
 ) -> dict[str, dict[str, int]]:
-    """Of each goal its tier, and how many of ``n`` instances were solved; finished ones are in ``kept``."""
+    """Of each goal its tier, and how many of ``n`` instances, from the ``first`` on, were solved.
+
+    What is finished lies in ``kept``.
+    """
     params = load_params()
     pin(params.numerics)
     units = [
         (
-            f"{goal.id}-{first}.json",
-            [Instance(goal, FIRST_SEED + n) for n in range(first, min(first + TOGETHER, per_goal))],
+            f"{goal.id}-{start}.json",
+            [Instance(goal, FIRST_SEED + n) for n in range(start, min(start + TOGETHER, first + per_goal))],
         )
         for goal in goals
-        for first in range(0, per_goal, TOGETHER)
+        for start in range(first, first + per_goal, TOGETHER)
     ]
     with engines("held_out", params, [checkpoint]) as source:
         crew = Crew(make_player, (agent, source, checkpoint), params.numerics.threads)
@@ -74,10 +82,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--goals", type=Path, default=Path(load_params().goals))
     parser.add_argument("--per-goal", type=int, default=50)
+    parser.add_argument("--first", type=int, default=0, help="number of the first instance")
     parser.add_argument("--agent", type=Path, default=STATE / "agent", help="a checkpoint")
     asked = parser.parse_args()
     with TemporaryDirectory(prefix="ratchet-held-out-") as kept:
-        found = measure(load_goals(asked.goals).values(), asked.per_goal, asked.agent, Path(kept))
+        found = measure(load_goals(asked.goals).values(), asked.per_goal, asked.agent, Path(kept), first=asked.first)
     for goal, counts in found.items():
         low, high = wilson(counts["solved"], counts["n"]) or (0.0, 1.0)
         print(f"{counts['tier']} {goal:28} {counts['solved']:4}/{counts['n']:<4} [{low:.2f}, {high:.2f}]")
