@@ -94,5 +94,17 @@ def test_an_agent_is_measured_once_a_seed(tmp_path: Path) -> None:
     results = Results(tmp_path / "results.jsonl")
     for seed, solved in ((0, 3), (1, 7)):
         results.add(line("start", 0, solved, seed) | {"agent": digest(tmp_path / "agent")})
-    told = measured(Place(tmp_path), "agent", 1, results, 10)
-    assert told == {name: results.lines[1][name] for name in ("agent", "climb", "unseen")}
+    told = measured(Place(tmp_path), "agent", 1, results, 10, ["unseen"])
+    assert told == {name: results.lines[1][name] for name in ("agent", "unseen")}
+
+
+def test_rounds_before_the_last_tell_nothing_of_unseen_goals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = Results(tmp_path / "results.jsonl")
+    early = {name: value for name, value in line(FULL, 1, 4).items() if name != "unseen"}
+    for made in (line("start", 0, 2), early, line(FULL, 2, 8)):
+        results.add(made)
+    report(results, 2)
+    rows = capsys.readouterr().out.splitlines()[1:]
+    assert [row.count("[") for row in rows] == [2, 1, 2]
