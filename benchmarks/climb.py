@@ -1,8 +1,8 @@
 """Whether rounds climb, and what of them does it: ``python -m benchmarks.climb --seeds 1``.
 
 UI-Genie's ablation (its table 4) on the embedded default. Twenty goals of four tiers: the ten of the starter goals of
-tiers 1 and 2, with five demonstrations each, and ten harder ones, with none, of which the base solved some in a few
-tries (docs/benchmarks.md). Four arms start from the same first models: whole rounds; rounds whose
+tiers 1 and 2, with five demonstrations each, and ten harder ones, with none, most of which the base solves now and then
+(docs/benchmarks.md). Four arms start from the same first models: whole rounds; rounds whose
 reward model stays as it was; rounds without the harder half's goals; and, the control, an agent trained on the
 demonstrations for as long as all rounds of the first arm took. After each round the champion plays fresh
 instances of all goals, and after the last also of eight goals that no arm ever sees; the world is the judge. Each seed
@@ -161,9 +161,11 @@ def measured(place: Place, checkpoint: str, seed: int, results: Results, per_goa
     common = ("--per-goal", str(per_goal), "--first", str(per_goal * seed), "--agent", checkpoint)
     found: Line = {"agent": agent}
     for name in sets:
-        before = [line[name] for line in known if name in line]
-        printed = "" if before else place.run("benchmarks.held_out", "--goals", f"data/goals/{name}.yaml", *common)
-        found[name] = before[0] if before else json.loads(printed.splitlines()[-1])
+        if before := [line[name] for line in known if name in line]:
+            found[name] = before[0]
+            continue
+        printed = place.run("benchmarks.held_out", "--goals", f"data/goals/{name}.yaml", *common)
+        found[name] = json.loads(printed.splitlines()[-1])
     return found
 
 

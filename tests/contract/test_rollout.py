@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 import environments.miniwob
+from benchmarks.demonstrations import AtRandom
 from environments.miniwob import MiniWoB
 from environments.registry import load_goals
 from environments.types import Action, End, Instance, Observation
 from models.baselines import RandomAgent
-from tasks.rollout import greedy
+from tasks.rollout import SIDE_BY_SIDE, greedy
 from tasks.walker import TRIES
 
 INSTANCES = [Instance(load_goals(Path("data/goals/starter.yaml"))["login-user"], seed) for seed in (3, 4)]
@@ -43,6 +44,22 @@ def test_an_episode_goes_on_where_its_browser_died(deadly: set[int], monkeypatch
     monkeypatch.setattr(Frail, "deadly", deadly)
     assert all(len(episode.steps) > 4 for episode, _ in undisturbed)
     assert greedy(RandomAgent(), INSTANCES) == undisturbed
+
+
+def test_an_episode_in_a_world_that_another_had_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    goals = list(load_goals(Path("data/goals/starter.yaml")).values())
+    instances = [Instance(goal, seed) for seed in (5, 6) for goal in goals]
+    alone = [greedy(AtRandom(), [instance])[0] for instance in instances]
+    opened = []
+
+    class Counted(MiniWoB):
+        def __init__(self) -> None:
+            super().__init__()
+            opened.append(self)
+
+    monkeypatch.setattr(environments.miniwob, "MiniWoB", Counted)
+    assert greedy(AtRandom(), instances) == alone
+    assert len(opened) == SIDE_BY_SIDE < len(instances)
 
 
 def test_an_episode_that_breaks_its_world_again_and_again_is_a_crash(
