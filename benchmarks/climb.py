@@ -52,6 +52,7 @@ COMMON: dict[str, Any] = {
     "propose": {"per_goal": 2},
     "evaluate": {"per_goal": 1, "looks": 4},
 }
+NOBODY = ("-c", "user.name=Ratchet", "-c", "user.email=ratchet@localhost")  # commits where git knows nobody
 FULL, CONTROL = "whole rounds", "demonstrations alone"
 ARMS: dict[str, dict[str, Any]] = {
     FULL: {},
@@ -88,13 +89,15 @@ class Place:
         ).stdout.strip()
 
     def set(self, changes: Mapping[str, Any]) -> None:
-        """Change params and commit them."""
+        """Change params and commit them, with what was made since: a round begins on a clean tree."""
         file = self.root / "params.yaml"
         params = yaml.safe_load(file.read_text())
         for name, value in changes.items():
             params[name] = params[name] | value if isinstance(value, dict) else value
         file.write_text(yaml.safe_dump(params, sort_keys=False))
-        self.git("commit", "--quiet", "--all", "--allow-empty", "--message", "Set the arm of a benchmark")
+        self.git("add", "--all")
+        message = "Set the arm of a benchmark"
+        self.git(*NOBODY, "commit", "--quiet", "--allow-empty", "--message", message)
 
     def copy(self, root: Path) -> Place:
         shutil.copytree(self.root, root, symlinks=True)
@@ -134,7 +137,6 @@ def founded(folder: Path, seed: int) -> Place:
     for name, ids in SETS.items():
         goals = [vars_of(known[one]) for one in ids]
         (place.root / f"data/goals/{name}.yaml").write_text(yaml.safe_dump(goals))
-    place.git("add", "data/goals")
     place.set({**COMMON, "seed": seed})
     place.run("dvc", "repro", "--quiet", "demonstrate", "rehearse", "warm_reward")
     began = time.time()

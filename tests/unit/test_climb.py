@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 from scipy.stats import t
 
 from benchmarks.climb import (
@@ -86,6 +87,18 @@ def test_a_seed_that_is_measured_needs_no_workspace(tmp_path: Path) -> None:
     measure(tmp_path / "seed-0", 0, Namespace(arms=[FULL, CONTROL], rounds=2, held_out=10), results)
     assert results.file.read_bytes() == before
     assert not (tmp_path / "seed-0").exists()
+
+
+def test_an_arm_is_set_on_a_clean_tree_with_what_the_founding_made(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.git("init", "--quiet")
+    (tmp_path / "params.yaml").write_text("seed: 0\npropose: {per_goal: 2, new: 0.0}\n")
+    place.set({"seed": 3})
+    (tmp_path / "dvc.lock").write_text("schema: '2.0'\n")
+    place.set({"propose": {"per_goal": 5}})
+    assert not place.git("status", "--short")
+    assert place.git("show", "HEAD:dvc.lock") == "schema: '2.0'"
+    assert yaml.safe_load(place.git("show", "HEAD:params.yaml")) == {"seed": 3, "propose": {"per_goal": 5, "new": 0.0}}
 
 
 def test_an_agent_is_measured_once_a_seed(tmp_path: Path) -> None:
