@@ -80,17 +80,17 @@ def test_a_round_gives_exactly_these_rows(filtered: Stage) -> None:
         (f"{SOLVED.id}#0.1", str(click(MAIL)), False, "sibling"),
         (f"{SOLVED.id}#1.0", str(click(MAIL)), False, "hard_negative"),
         (f"{SOLVED.id}#1.1", str(click(SUBMIT)), True, "executed"),
-        (f"{SOLVED.id}#1.2", "complete", False, "early"),
+        (f"{SOLVED.id}#1.2", str(click(NAME)), False, "repeat"),
+        (f"{SOLVED.id}#1.3", "complete", False, "early"),
         (f"{SOLVED.id}#2.0", "complete", True, "outcome"),
         (f"{SOLVED.id}#2.1", "complete", False, "cross_goal"),
         (f"{SOLVED.id}#2.2", str(click(SUBMIT)), False, "past_end"),
-        (f"{FAILED.id}#0.0", str(click(POST)), False, "continuation"),
     ]
 
 
 def test_only_the_trajectories_that_rows_refer_to_are_kept(filtered: Stage) -> None:
     rows = filtered([CRASHED, HOPELESS, FAILED, SOLVED])
-    assert list(read_trajectories(rows)) == [FAILED, SOLVED]
+    assert list(read_trajectories(rows)) == [SOLVED]
 
 
 def test_what_was_kept_and_why_not_is_told(filtered: Stage) -> None:
@@ -107,7 +107,6 @@ def test_what_was_kept_and_why_not_is_told(filtered: Stage) -> None:
         "broken": {"tried": 1, "finished": 0, "accepted": 0, "dropped": {"crashed": 1}},
     }
     assert report["agent_rows"] == 5  # three of the surest path, two of the one that is within the limit
-    assert report["reward_rows"]["continuation"] == {"positive": 0, "negative": 1}
     assert report["reward_rows"]["executed"]["negative"] == 0
 
 
@@ -132,12 +131,6 @@ def test_a_world_verdict_changes_no_row(filtered: Stage) -> None:
         rows = filtered([replace(path, verdict=verdict) for path in paths])
         found.append([digest(rows / file) for file in files])
     assert found[0] == found[1]
-
-
-def test_without_accepted_trajectories_there_are_reward_rows_alone(filtered: Stage) -> None:
-    rows = filtered([FAILED, HOPELESS])
-    assert read_rows(rows / "agent_rows.parquet", AgentRow) == []
-    assert [row.generator for row in read_rows(rows / "reward_rows.parquet", RewardRow)] == ["continuation"]
 
 
 def test_without_any_row_the_round_stops(filtered: Stage) -> None:

@@ -330,6 +330,17 @@ def test_a_step_of_a_failed_path_is_judged_by_its_continuations() -> None:
     ]
 
 
+def test_where_no_continuation_ends_well_the_steps_are_not_to_blame() -> None:
+    """What comes after a step that nothing followed well is not known to be wrong either."""
+    failed = trajectory(click(NAME), click(MAIL), click(POST), outcome=0.2)
+    hopeless = [continuation(failed, shared, 0.1, shared) for shared in (1, 2)]
+    assert brief(continued([failed, *hopeless], Bar(0.5))) == []
+    solved = trajectory(click(POST), click(SUBMIT), place=3)
+    assert brief(continued([failed, *hopeless, solved], Bar(0.5))) == [
+        (0, click(NAME), Generator.CONTINUATION, False)
+    ]
+
+
 def test_a_solved_path_is_not_judged_by_its_continuations() -> None:
     solved = trajectory(click(NAME), click(MAIL), outcome=0.5)
     assert brief(continued([solved, continuation(solved, 1, 0.1, 1)], Bar(0.5))) == []
