@@ -336,9 +336,7 @@ def test_where_no_continuation_ends_well_the_steps_are_not_to_blame() -> None:
     hopeless = [continuation(failed, shared, 0.1, shared) for shared in (1, 2)]
     assert brief(continued([failed, *hopeless], Bar(0.5))) == []
     solved = trajectory(click(POST), click(SUBMIT), place=3)
-    assert brief(continued([failed, *hopeless, solved], Bar(0.5))) == [
-        (0, click(NAME), Generator.CONTINUATION, False)
-    ]
+    assert brief(continued([failed, *hopeless, solved], Bar(0.5))) == [(0, click(NAME), Generator.CONTINUATION, False)]
 
 
 def test_a_solved_path_is_not_judged_by_its_continuations() -> None:
