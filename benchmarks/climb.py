@@ -52,7 +52,7 @@ COMMON: dict[str, Any] = {
     "propose": {"per_goal": 2},
     "evaluate": {"per_goal": 1, "looks": 4},
 }
-NOBODY = ("-c", "user.name=Ratchet", "-c", "user.email=ratchet@localhost")  # commits where git knows nobody
+NOBODY = ("-c", "user.name=Ratchet", "-c", "user.email=ratchet@localhost")  # commits, for git may know nobody
 FULL, CONTROL = "whole rounds", "demonstrations alone"
 ARMS: dict[str, dict[str, Any]] = {
     FULL: {},

@@ -8,10 +8,10 @@ path: that it failed is only the reward model's own verdict, which must not teac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from environments.types import Action, End
-from tasks.acceptance import Bar, Rejection, rejections
+from tasks.acceptance import Bar, rejections
 from tasks.generators import Generator
 from tasks.records import Origin, Trajectory
 from tasks.reward_data.draft import Draft, Situation, situation, unsure
@@ -23,7 +23,7 @@ def continued(trajectories: Sequence[Trajectory], bar: Bar) -> Iterator[Draft]:
     A solved path through the same step counts as one more rollout from it.
     """
     reasons = rejections(trajectories, bar)
-    results = _results(trajectories, reasons)
+    starts = _rolled_on(trajectories)
     solved = {place for item in trajectories if reasons[item.id] is None for place in _places(item)}
     hopeful = {before for before, _ in solved}
     for trajectory in trajectories:
@@ -31,26 +31,23 @@ def continued(trajectories: Sequence[Trajectory], bar: Bar) -> Iterator[Draft]:
         if trajectory.origin is not Origin.SEARCH or episode.outcome is None or bar.reached(episode):
             continue
         for index, place in enumerate(_places(trajectory)):
-            if (trajectory.id, index + 1) in results and place[0] in hopeful:
+            if (trajectory.id, index + 1) in starts and place[0] in hopeful:
                 good = place in solved
                 score = unsure(episode.steps[index].score)
                 ease = score if good else 1 - score
                 yield Draft(trajectory, index, place[1], Generator.CONTINUATION, good, ease)
 
 
-def _results(
-    trajectories: Sequence[Trajectory], reasons: Mapping[str, Rejection | None]
-) -> dict[tuple[str, int], bool]:
-    """Whether any continuation ended well, by what they continue: the path and how many of its steps."""
-    results: dict[tuple[str, int], bool] = {}
-    for trajectory in trajectories:
-        episode = trajectory.episode
+def _rolled_on(trajectories: Sequence[Trajectory]) -> set[tuple[str, int]]:
+    """From where continuations start that say something: the path, and how many of its steps they share."""
+    return {
+        (item.parent, item.shared)
+        for item in trajectories
         # A crash says nothing about the step, nor does a search cut short or an outcome that was not scored.
-        said = episode.outcome is not None and episode.end not in (End.CRASHED, End.BUDGET)
-        if trajectory.origin is Origin.CONTINUATION and said:
-            start = trajectory.parent, trajectory.shared
-            results[start] = results.get(start, False) or reasons[trajectory.id] is None
-    return results
+        if item.origin is Origin.CONTINUATION
+        and item.episode.outcome is not None
+        and item.episode.end not in (End.CRASHED, End.BUDGET)
+    }
 
 
 def _places(trajectory: Trajectory) -> Iterator[tuple[Situation, Action]]:

@@ -93,6 +93,17 @@ def test_only_the_trajectories_that_rows_refer_to_are_kept(filtered: Stage) -> N
     assert list(read_trajectories(rows)) == [SOLVED]
 
 
+def test_a_failed_path_where_another_was_solved_is_kept_for_the_step_that_led_nowhere(filtered: Stage) -> None:
+    way = trajectory(
+        *(click(MAIL), click(SUBMIT), COMPLETE), seed=1, place=2, outcome=0.9, instruction="Tick Mail", shade=50
+    )
+    rows = filtered([FAILED, HOPELESS, way])
+    assert list(read_trajectories(rows)) == [FAILED, way]
+    told = [row for row in read_rows(rows / "reward_rows.parquet", RewardRow) if row.generator == "continuation"]
+    assert [(row.id, row.action, row.label) for row in told] == [(f"{FAILED.id}#0.0", str(click(POST)), False)]
+    assert read_json(rows / "filter.json")["reward_rows"]["continuation"] == {"positive": 0, "negative": 1}
+
+
 def test_what_was_kept_and_why_not_is_told(filtered: Stage) -> None:
     paths = [SOLVED, FAILED, HOPELESS, CRASHED, trajectory(click(SUBMIT), COMPLETE, place=1, outcome=0.8)]
     paths += [trajectory(click(SUBMIT), COMPLETE, seed=seed, outcome=0.7, shade=seed * 9) for seed in (2, 3)]
