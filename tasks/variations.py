@@ -63,9 +63,10 @@ def _taken_back(episode: Episode) -> Iterator[Sequence[Action]]:
 def _mistyped(episode: Episode) -> Iterator[Sequence[Action]]:
     actions = [step.action for step in episode.acts]
     for place, action in enumerate(actions):
-        for text in sorted({action.text.lower(), action.text[:-1]} - {action.text, ""}):
+        text = action.text
+        for other in sorted({text.upper(), text.lower(), text[:-1], text.split(" ")[0]} - {text, ""}):
             if action.kind is Kind.TYPE:
-                yield [*actions[:place], replace(action, text=text), *actions[place + 1 :]]
+                yield [*actions[:place], replace(action, text=other), *actions[place + 1 :]]
 
 
 def _exchanged(episode: Episode, chooser: random.Random) -> Iterator[Sequence[Action]]:

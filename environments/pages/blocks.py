@@ -135,7 +135,16 @@ def text_area(draft: Draft, filled: float = 0.6, longest: int = 6) -> str:
 
 def checkboxes(draft: Draft, ticked: float = 0.4) -> str:
     """Boxes, a share of them ticked."""
-    return "<div>" + "".join(_tick(draft, "checkbox", "", draft.chance(ticked)) for _ in range(_few(draft))) + "</div>"
+    return _boxes(draft, _few(draft), ticked)
+
+
+def many_checkboxes(draft: Draft) -> str:
+    """Six boxes or more, none of them ticked."""
+    return _boxes(draft, draft.chooser.randint(6, 11), ticked=0)
+
+
+def _boxes(draft: Draft, count: int, ticked: float) -> str:
+    return "<div>" + "".join(_tick(draft, "checkbox", "", draft.chance(ticked)) for _ in range(count)) + "</div>"
 
 
 def radios(draft: Draft, chosen: bool = True) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from environments.pages import forms, journeys, presses
@@ -19,12 +20,13 @@ _FORMS: Mapping[tuple[Part, ...], int] = {
     (forms.write, send): 2, (forms.write, forms.write, send): 6, (forms.write, forms.write, forms.write, send): 1,
     (forms.write_twice, send): 4, (forms.write_there, send): 1, (forms.write_twice, forms.tick, send): 1,
     (forms.tick, send): 4, (forms.write, forms.tick, send): 1, (forms.pick, send): 1, (forms.drop, send): 1,
-    (presses.touch, send): 1, (forms.recast, send): 2, (forms.look_up, send): 2, (forms.copy, send): 1,
-    (forms.tick_all, send): 1, (forms.untick, send): 1, (forms.count_up, send): 2, (forms.complete, send): 1,
+    (presses.touch, send): 1, (forms.recast, send): 5, (forms.look_up, send): 2, (forms.copy, send): 3,
+    (forms.copy_one, send): 2, (forms.tick_many, send): 3,
+    (forms.tick_all, send): 1, (forms.untick, send): 1, (forms.count_up, send): 2, (forms.complete, send): 4,
     (journeys.interrupted, send): 2, (journeys.two_pages,): 1, (journeys.choose_date, send): 1,
 }  # fmt: skip
 _REST: Mapping[tuple[Part, ...], int] = {
-    (presses.press,): 2, (presses.follow,): 1, (presses.turn,): 1, (forms.reach,): 2, (presses.touch,): 3,
+    (presses.press,): 4, (presses.follow,): 2, (presses.turn,): 2, (forms.reach,): 3, (presses.touch,): 3,
     (presses.count,): 1, (presses.name,): 1, (presses.in_order,): 2, (presses.extreme,): 1, (presses.ascending,): 1,
     (presses.in_row,): 2, (presses.close,): 1, (presses.day,): 1, (journeys.unfold,): 3, (journeys.tabbed,): 3,
     (journeys.menu,): 2, (journeys.leaf,): 2, (journeys.search,): 2, (journeys.letters,): 3,
@@ -62,10 +64,12 @@ def spoiled(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, int] 
 
     Another thing of the same sort is pressed, another option taken, or another text typed: it ends without its goal.
     """
-    ways = [(place, wrong) for place, move in enumerate(exercise.moves) for wrong in _wrong_moves(exercise, move)]
-    if not ways:
+    ways = {place: _wrong_moves(exercise, move, chooser) for place, move in enumerate(exercise.moves)}
+    places = [place for place, wrong in ways.items() if wrong]
+    if not places:
         return None
-    place, wrong = chooser.choice(ways)
+    place = chooser.choice(places)
+    wrong = chooser.choice(ways[place])
     moves = (*exercise.moves[:place], wrong, *exercise.moves[place + 1 :])
     return replace(exercise, moves=moves), place
 
@@ -98,11 +102,36 @@ def taken_back(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, Mo
     return replace(exercise, moves=(*exercise.moves[:-1], again, exercise.moves[-1])), again
 
 
-def _wrong_moves(exercise: Exercise, move: Move) -> list[Move]:
+def mistyped(exercise: Exercise, text: str, chooser: random.Random) -> list[str]:
+    """Texts that may be typed in the place of one, and are wrong: one each in other letters, a part of it, another.
+
+    In other letters is also a text as it is given, where it was to be written otherwise.
+    """
+    given = re.findall('"(.*?)"', exercise.instruction)
+    words = text.split()
+    letters = [one for one in given if one.lower() == text.lower()] or [text.upper(), text.lower(), text.title()]
+    parts = [text[:-1], text[1:], *(" ".join(words[:count]) for count in range(1, len(words)))]
+    cells = [thing.text for thing in exercise.page.things if thing.sort == "cell"]
+    others = [*given, *(word.strip('".,') for word in exercise.instruction.split()), *cells]
+    left = [_wrong_texts(exercise, text, texts) for texts in (letters, parts, others)]
+    return list(dict.fromkeys(chooser.choice(texts) for texts in left if texts))
+
+
+def _wrong_texts(exercise: Exercise, text: str, texts: Iterable[str]) -> list[str]:
+    """Those that are not the text, and do not bring up what it is to bring up."""
+    meant = {move.mark for move in exercise.moves}
+    offered = [thing.text.lower() for thing in exercise.page.things if thing.sort == "option" and thing.mark in meant]
+    return [
+        one
+        for one in dict.fromkeys(texts)
+        if one not in ("", text) and not any(option.startswith(one.lower()) for option in offered)
+    ]
+
+
+def _wrong_moves(exercise: Exercise, move: Move, chooser: random.Random) -> list[Move]:
     """What may be done in the place of a move, and is wrong."""
     if move.text:
-        said = [word.strip('".,') for word in exercise.instruction.split()]
-        return [Move(text=text) for text in {*said[-3:], move.text[:-1], move.text[1:]} - {"", move.text}]
+        return [Move(text=text) for text in mistyped(exercise, move.text, chooser)]
     things = exercise.page.things
     if move.option:
         menus = [thing.group.split("\n")[1:] for thing in things if thing.sort == "select"]

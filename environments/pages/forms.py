@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from environments.pages.blocks import (
     Draft,
     Thing,
     button,
     checkboxes,
     drop_down,
+    many_checkboxes,
     radios,
     spinner,
     suggesting_field,
@@ -30,12 +33,16 @@ _RECAST = (
     'put "{value}" into {field} {how}',
     'fill the field with "{value}" {how}',
 )
-_CASES = (("in capitals", str.upper), ("in big letters", str.upper), ("in small letters", str.lower))
+_CASES = (
+    ("in capitals", str.upper), ("in big letters", str.upper), ("in uppercase", str.upper),
+    ("in small letters", str.lower), ("in lowercase", str.lower),
+)  # fmt: skip
 _LOOK_UP = (
     "write what stands beside {name} at {field}", "fill {field} with what the table says of {name}",
     "look {name} up and put it into {field}",
 )  # fmt: skip
 _COPY = ("copy the text into {field}", "write the same text at {field}", "put what the box says into {field}")
+_COPY_ONE = ("copy the text of {which} into {field}", "write what {which} says at {field}")
 _TICK = ("tick {names}", "choose {names}", "mark {names}", "switch on {names}")
 _TICK_ALL = ("tick all of them", "tick every box", "mark all there are")
 _UNTICK = ("clear {names}", "switch off {names}", "take the tick from {names}")
@@ -45,6 +52,7 @@ _COUNT_UP = ("set the number to {number}", "bring it to {number}", "make the num
 _COMPLETE = (
     'begin with "{start}" and take what ends with "{end}"', 'find the one from "{start}" to "{end}"',
     'take the one that begins with "{start}" and ends with "{end}"',
+    'choose what starts with "{start}" and ends in "{end}"',
 )  # fmt: skip
 _REACH = ("go to {field}", "put the cursor into {field}", "press into {field}", "get ready to write at {field}")
 _CALLED = ("field", "field", "input", "text field", "box")
@@ -102,16 +110,36 @@ def look_up(job: Job) -> None:
 
 def copy(job: Job) -> None:
     """The text of a large field is written in a small one."""
-    area, (source,) = job.made(lambda draft: text_area(draft, filled=1.0, longest=3))
+    area, (source,) = job.made(lambda draft: text_area(draft, 1.0, draft.chooser.choice((3, 3, 8))))
     block, (box,) = job.made(_empty)
     job.add(area + block, _COPY, _written(box, source.text), field=box.group)
+
+
+def copy_one(job: Job) -> None:
+    """The text of one of several large fields, told by its number, is written in a small one."""
+    chooser = job.draft.chooser
+    areas, sources = job.made(lambda draft: "".join(text_area(draft, 1.0, 3) for _ in range(chooser.randint(2, 3))))
+    block, (box,) = job.made(_empty)
+    place = chooser.randrange(len(sources))
+    which = f"the {chooser.choice(NTH[place])} {chooser.choice(('text area', 'box', 'text box'))}"
+    job.add(areas + block, _COPY_ONE, _written(box, sources[place].text), which=which, field=box.group)
 
 
 def tick(job: Job) -> None:
     """Up to three boxes are ticked, or up to five."""
     block, boxes = job.made(lambda draft: checkboxes(draft, ticked=0))
+    _ticked(job, block, boxes, 1, job.draft.chooser.choice((3, 3, 5)))
+
+
+def tick_many(job: Job) -> None:
+    """Four to eight of many boxes are ticked."""
+    block, boxes = job.made(many_checkboxes)
+    _ticked(job, block, boxes, 4, 8)
+
+
+def _ticked(job: Job, block: str, boxes: Sequence[Thing], fewest: int, most: int) -> None:
     chooser = job.draft.chooser
-    chosen = chooser.sample(boxes, chooser.randint(1, min(chooser.choice((3, 3, 5)), len(boxes))))
+    chosen = chooser.sample(boxes, chooser.randint(fewest, min(most, len(boxes))))
     job.add(block, _TICK, [Move(mark=box.mark) for box in chosen], names=listed([box.text for box in chosen]))
 
 

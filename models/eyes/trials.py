@@ -12,7 +12,15 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from environments.pages.exercise import Exercise, act_out, left_undone, random_exercise, spoiled, taken_back
+from environments.pages.exercise import (
+    Exercise,
+    act_out,
+    left_undone,
+    mistyped,
+    random_exercise,
+    spoiled,
+    taken_back,
+)
 from environments.pages.studio import Studio
 from environments.types import COMPLETE, Action, Kind, Step
 from models.prompts import Context, context_at
@@ -53,7 +61,7 @@ def _on_the_way(studio: Studio, exercise: Exercise, chooser: random.Random) -> l
         return []
     at = chooser.randrange(len(steps) - 1)
     right = steps[at].action
-    wrong = _tempting(_wrong(steps, at, exercise), right, chooser)[:_WRONG]
+    wrong = _tempting(_wrong(steps, at, exercise, chooser), right, chooser)[:_WRONG]
     early = [step.action for step in steps[-2:] if step.action != right]
     return [_trial(exercise.instruction, steps, at, right, list(dict.fromkeys([*wrong, *early])))]
 
@@ -108,7 +116,7 @@ def _meant_otherwise(studio: Studio, exercise: Exercise, chooser: random.Random)
     return [_trial(exercise.instruction, steps, at, None, list(dict.fromkeys([steps[at].action, COMPLETE])))]
 
 
-def _wrong(steps: Sequence[Step], at: int, exercise: Exercise) -> list[Action]:
+def _wrong(steps: Sequence[Step], at: int, exercise: Exercise, chooser: random.Random) -> list[Action]:
     """Actions that do not lead on, but for `complete`.
 
     Presses that are still to come are not among them, for their order is free, unless a text is due; the last is.
@@ -117,7 +125,8 @@ def _wrong(steps: Sequence[Step], at: int, exercise: Exercise) -> list[Action]:
     held = exercise.ordered or right.kind is Kind.TYPE
     free = [] if held else [step.action for step in steps[at:-2] if step.action.kind is Kind.CLICK]
     texts = [move.text for move in exercise.moves if move.text]
-    typed = [Action(Kind.TYPE, text=text) for text in (*texts, *(text[:-1] for text in texts)) if text]
+    slips = mistyped(exercise, right.text, chooser) if right.kind is Kind.TYPE else []
+    typed = [Action(Kind.TYPE, text=text) for text in (*texts, *slips)]
     clicks = [Action.click(element) for element in steps[at].observation.elements]
     taken = [step.action for step in steps[:at]]
     fine = {str(action) for action in (right, *free)}

@@ -79,7 +79,8 @@ def spoiled_by(taken: list[str], known: list[str]) -> str:
     if len(taken) == len(known):
         ((one, other),) = ((one, other) for one, other in zip(taken, known, strict=True) if one != other)
         assert one.startswith('type "')
-        assert other.lower().startswith(one.lower()[:-2])
+        text, whole = one[len('type "') : -1], other[len('type "') : -1]
+        assert whole.lower().startswith(text.lower())
         return "mistyped"
     if len(taken) == len(known) + 1:
         assert taken[:-2] == known[:-1]

@@ -11,7 +11,7 @@ import pytest
 
 from environments.pages import forms, journeys, presses
 from environments.pages.blocks import Draft, Thing
-from environments.pages.exercise import Exercise, act_out, random_exercise
+from environments.pages.exercise import Exercise, act_out, mistyped, random_exercise, spoiled
 from environments.pages.job import Job, Part
 from environments.pages.page import dressed
 from environments.pages.studio import Studio
@@ -21,7 +21,8 @@ from environments.types import COMPLETE, Step
 LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "thunder", "pencil", "basket", "mirror")
 PARTS: tuple[Part, ...] = (
     forms.write, forms.write_twice, forms.write_there, forms.reach, forms.recast, forms.look_up, forms.copy,
-    forms.tick, forms.tick_all, forms.untick, forms.pick, forms.drop, forms.count_up, forms.complete, forms.send,
+    forms.copy_one, forms.tick, forms.tick_many, forms.tick_all, forms.untick, forms.pick, forms.drop, forms.count_up,
+    forms.complete, forms.send,
     presses.press, presses.follow, presses.turn, presses.touch, presses.count, presses.name, presses.in_order,
     presses.extreme, presses.ascending, presses.in_row, presses.close, presses.day,
     journeys.unfold, journeys.tabbed, journeys.menu, journeys.leaf, journeys.search, journeys.choose_date,
@@ -78,7 +79,7 @@ def test_most_pages_of_a_part_can_be_done(studio: Studio, part: Part) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", [forms.write, forms.write_twice, forms.write_there, forms.recast, forms.look_up, forms.copy]
+    "part", [forms.write, forms.write_twice, forms.write_there, forms.recast, forms.look_up, forms.copy, forms.copy_one]
 )
 def test_what_was_to_be_written_stands_in_its_fields(studio: Studio, part: Part) -> None:
     exercise, _ = done(studio, part)
@@ -106,7 +107,48 @@ def test_a_text_is_recast_as_the_words_say(studio: Studio) -> None:
         given = re.search('"(.*?)"', exercise.instruction)
         assert given is not None
         assert given[1] != text
-        assert text == (given[1].lower() if "small" in exercise.instruction else given[1].upper())
+        small = "small" in exercise.instruction or "lowercase" in exercise.instruction
+        assert text == (given[1].lower() if small else given[1].upper())
+
+
+def slips(exercise: Exercise) -> set[str]:
+    """All that may be typed wrongly for its one text."""
+    (text,) = [move.text for move in exercise.moves if move.text]
+    return {one for seed in range(60) for one in mistyped(exercise, text, random.Random(seed))}
+
+
+def test_a_text_that_is_to_be_recast_may_be_left_as_it_is_given() -> None:
+    for seed in range(12):
+        exercise = made(forms.recast, seed)
+        (text,) = [move.text for move in exercise.moves if move.text]
+        (given,) = re.findall('"(.*?)"', exercise.instruction)
+        assert {one for one in slips(exercise) if one.lower() == text.lower()} == {given}
+
+
+def test_a_text_that_is_to_be_copied_may_be_begun_only() -> None:
+    begun = 0
+    for seed in range(12):
+        exercise = made(forms.copy, seed)
+        (text,) = [move.text for move in exercise.moves if move.text]
+        words = text.split()
+        wrong = slips(exercise)
+        assert text not in wrong
+        assert {" ".join(words[:count]) for count in range(1, len(words))} <= wrong
+        begun += len(words) > 1
+    assert begun > 3
+
+
+def test_what_brings_up_the_right_offer_is_no_slip(studio: Studio) -> None:
+    for seed in range(12):
+        exercise = made(forms.complete, seed)
+        taken = pressed(exercise)[-1].text.lower()
+        assert not [one for one in slips(exercise) if taken.startswith(one.lower())]
+    exercise, _ = done(studio, forms.complete)
+    for seed in range(20):  # what went wrong and can be acted out ends with another name
+        gone = spoiled(exercise, random.Random(seed))
+        assert gone is not None
+        if act_out(studio, gone[0]):
+            assert pressed(exercise)[-1].text not in values(studio)
 
 
 def test_what_is_looked_up_stands_beside_the_name(studio: Studio) -> None:
@@ -122,7 +164,17 @@ def test_a_text_is_copied_as_it_stands(studio: Studio) -> None:
     assert exercise.moves[1].text == area
 
 
-@pytest.mark.parametrize("part", [forms.tick, forms.tick_all, forms.untick])
+def test_of_several_texts_that_is_copied_which_the_number_tells(studio: Studio) -> None:
+    numbers = {name: place for place, names in enumerate(forms.NTH) for name in names}
+    for seed in range(12):
+        exercise = made(forms.copy_one, seed)
+        areas = [thing.text for thing in exercise.page.things if thing.sort == "textarea"]
+        told = re.search(r"the (\w+) (text area|text box|box)", exercise.instruction)
+        assert told is not None
+        assert [move.text for move in exercise.moves if move.text] == [areas[numbers[told[1]]]]
+
+
+@pytest.mark.parametrize("part", [forms.tick, forms.tick_many, forms.tick_all, forms.untick])
 def test_the_boxes_are_as_they_were_told_to_be(studio: Studio, part: Part) -> None:
     exercise, _ = done(studio, part)
     boxes = [thing for thing in exercise.page.things if thing.sort == "checkbox"]
@@ -132,7 +184,7 @@ def test_the_boxes_are_as_they_were_told_to_be(studio: Studio, part: Part) -> No
             assert on(studio, box)
         elif box in pressed(exercise):
             assert box.text in names
-            assert on(studio, box) is (part is forms.tick)
+            assert on(studio, box) is (part is not forms.untick)
         else:
             assert on(studio, box) is (part is forms.untick)
 
