@@ -44,7 +44,7 @@ def _moves(episode: Episode) -> list[list[Action]]:
 
 def _spoiled(episode: Episode, chooser: random.Random) -> Iterator[Sequence[Action]]:
     """With one thing left out, taken back or typed otherwise before the last move, which ends the work."""
-    ways = [*_shorter(_moves(episode)), *_taken_back(episode), *_mistyped(episode)]
+    ways = [*_shorter(_moves(episode)), *_taken_back(episode), *_mistyped(episode, chooser)]
     yield from chooser.sample(ways, len(ways))
 
 
@@ -60,13 +60,14 @@ def _taken_back(episode: Episode) -> Iterator[Sequence[Action]]:
             yield [*before, action, last]
 
 
-def _mistyped(episode: Episode) -> Iterator[Sequence[Action]]:
+def _mistyped(episode: Episode, chooser: random.Random) -> Iterator[Sequence[Action]]:
+    """Each text once in other letters, less its last one, or begun only."""
     actions = [step.action for step in episode.acts]
     for place, action in enumerate(actions):
         text = action.text
-        for other in sorted({text.upper(), text.lower(), text[:-1], text.split(" ")[0]} - {text, ""}):
-            if action.kind is Kind.TYPE:
-                yield [*actions[:place], replace(action, text=other), *actions[place + 1 :]]
+        wrong = sorted({text.upper(), text.lower(), text[:-1], text.split(" ")[0]} - {text, ""})
+        if action.kind is Kind.TYPE and wrong:
+            yield [*actions[:place], replace(action, text=chooser.choice(wrong)), *actions[place + 1 :]]
 
 
 def _exchanged(episode: Episode, chooser: random.Random) -> Iterator[Sequence[Action]]:

@@ -139,8 +139,8 @@ def checkboxes(draft: Draft, ticked: float = 0.4) -> str:
 
 
 def many_checkboxes(draft: Draft) -> str:
-    """Six boxes or more, none of them ticked."""
-    return _boxes(draft, draft.chooser.randint(6, 11), ticked=0)
+    """Five boxes or more, none of them ticked."""
+    return _boxes(draft, draft.chooser.randint(5, 8), ticked=0)
 
 
 def _boxes(draft: Draft, count: int, ticked: float) -> str:

@@ -114,7 +114,7 @@ def test_what_is_left_undone_is_one_thing_and_can_be_made_up_for() -> None:
 def test_what_is_taken_back_is_at_the_end_as_it_was() -> None:
     seen = 0
     with closing(Studio()) as studio:
-        for seed in range(60):
+        for seed in range(160):
             exercise = random_exercise(seed, LEXICON)
             found = taken_back(exercise, random.Random(seed))
             done, back = act_out(studio, exercise), act_out(studio, found[0]) if found else None
