@@ -109,7 +109,8 @@ def mistyped(exercise: Exercise, text: str, chooser: random.Random) -> list[str]
     """
     given = re.findall('"(.*?)"', exercise.instruction)
     words = text.split()
-    letters = [one for one in given if one.lower() == text.lower()] or [text.upper(), text.lower(), text.title()]
+    uncast = [one for one in given if one.lower() == text.lower() and one != text]
+    letters = uncast or [text.upper(), text.lower(), text.title()]
     parts = [text[:-1], text[1:], *(" ".join(words[:count]) for count in range(1, len(words)))]
     cells = [thing.text for thing in exercise.page.things if thing.sort == "cell"]
     others = [*given, *(word.strip('".,') for word in exercise.instruction.split()), *cells]

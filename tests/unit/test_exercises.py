@@ -28,6 +28,7 @@ PARTS: tuple[Part, ...] = (
     journeys.unfold, journeys.tabbed, journeys.menu, journeys.leaf, journeys.search, journeys.choose_date,
     journeys.letters, journeys.two_pages, journeys.interrupted,
 )  # fmt: skip
+NUMBERS = {name: place for place, names in enumerate(forms.NTH) for name in names}
 _VALUES = "[...document.querySelectorAll('[data-mark]')].filter((one) => 'value' in one).map((one) => one.value)"
 
 
@@ -88,15 +89,14 @@ def test_what_was_to_be_written_stands_in_its_fields(studio: Studio, part: Part)
 
 
 def test_a_field_that_is_told_by_its_number_is_that_one() -> None:
-    numbers = {name: place for place, names in enumerate(forms.NTH) for name in names}
     told = 0
     for seed in range(40):
         exercise = made(forms.reach, seed)
         found = re.search(r"the (\w+) (text )?(field|box|input)\b", exercise.instruction)
-        if found and found[1] in numbers:
+        if found and found[1] in NUMBERS:
             told += 1
             fields = [thing for thing in exercise.page.things if thing.sort in ("textbox", "password")]
-            assert pressed(exercise) == [fields[numbers[found[1]]]]
+            assert pressed(exercise) == [fields[NUMBERS[found[1]]]]
     assert told > 10
 
 
@@ -125,6 +125,17 @@ def test_a_text_that_is_to_be_recast_may_be_left_as_it_is_given() -> None:
         assert {one for one in slips(exercise) if one.lower() == text.lower()} == {given}
 
 
+def test_a_text_that_is_given_as_it_is_to_be_may_be_written_in_other_letters() -> None:
+    words = 0
+    for seed in range(20):
+        exercise = made(forms.write, seed)
+        (text,) = [move.text for move in exercise.moves if move.text]
+        cased = {text.upper(), text.lower(), text.title()} - {text}
+        assert cased <= slips(exercise)
+        words += bool(cased)
+    assert words > 5
+
+
 def test_a_text_that_is_to_be_copied_may_be_begun_only() -> None:
     begun = 0
     for seed in range(12):
@@ -144,11 +155,14 @@ def test_what_brings_up_the_right_offer_is_no_slip(studio: Studio) -> None:
         taken = pressed(exercise)[-1].text.lower()
         assert not [one for one in slips(exercise) if taken.startswith(one.lower())]
     exercise, _ = done(studio, forms.complete)
+    acted = 0
     for seed in range(20):  # what went wrong and can be acted out ends with another name
         gone = spoiled(exercise, random.Random(seed))
         assert gone is not None
         if act_out(studio, gone[0]):
+            acted += 1
             assert pressed(exercise)[-1].text not in values(studio)
+    assert acted > 0
 
 
 def test_what_is_looked_up_stands_beside_the_name(studio: Studio) -> None:
@@ -165,13 +179,12 @@ def test_a_text_is_copied_as_it_stands(studio: Studio) -> None:
 
 
 def test_of_several_texts_that_is_copied_which_the_number_tells(studio: Studio) -> None:
-    numbers = {name: place for place, names in enumerate(forms.NTH) for name in names}
     for seed in range(12):
         exercise = made(forms.copy_one, seed)
         areas = [thing.text for thing in exercise.page.things if thing.sort == "textarea"]
         told = re.search(r"the (\w+) (text area|text box|box)", exercise.instruction)
         assert told is not None
-        assert [move.text for move in exercise.moves if move.text] == [areas[numbers[told[1]]]]
+        assert [move.text for move in exercise.moves if move.text] == [areas[NUMBERS[told[1]]]]
 
 
 @pytest.mark.parametrize("part", [forms.tick, forms.tick_many, forms.tick_all, forms.untick])
