@@ -66,6 +66,12 @@ class Checkout:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+def goal_rows(*ids: str) -> list[dict[str, Any]]:
+    """These goals as the checkout's goal files have them."""
+    files = sorted((CHECKOUT / "data/goals").glob("*.yaml"))
+    return [goal for file in files for goal in yaml.safe_load(file.read_text()) if goal["id"] in ids]
+
+
 def small_clone(root: Path, changes: Mapping[str, Mapping[str, Any]], goals: Sequence[Mapping[str, Any]]) -> Checkout:
     """A clone with sections of its params changed and other starter goals, committed."""
     subprocess.run(["git", "clone", "-q", str(CHECKOUT), str(root)], check=True)

@@ -192,7 +192,8 @@ def suggesting_field(draft: Draft) -> str:
     fills = f'data-fills="{draft.things[-1].mark}" data-hides="{offered}"'
     ends = {word[-2:]: word for word in (draft.words.word() for _ in range(6))}
     names = [(start + word[1:]).capitalize() for word in ends.values()]
-    choices = "".join(f'<div role="option" {draft.note("option", name)} {fills}>{name}</div>' for name in names)
+    role = draft.chooser.choice(("option", "link"))
+    choices = "".join(f'<div role="{role}" {draft.note("option", name)} {fills}>{name}</div>' for name in names)
     box = f'<input type="text" {mark} data-suggests="{offered}" style="width:{draft.chooser.randint(60, 140)}px">'
     return f'<div>{escape(label)} {box}<div class="open" data-view="{offered}" hidden>{choices}</div></div>'
 

@@ -20,7 +20,7 @@ _FORMS: Mapping[tuple[Part, ...], int] = {
     (forms.write, send): 2, (forms.write, forms.write, send): 6, (forms.write, forms.write, forms.write, send): 1,
     (forms.write_twice, send): 4, (forms.write_there, send): 1, (forms.write_twice, forms.tick, send): 1,
     (forms.tick, send): 4, (forms.write, forms.tick, send): 1, (forms.pick, send): 1, (forms.drop, send): 1,
-    (presses.touch, send): 1, (forms.recast, send): 5, (forms.look_up, send): 2, (forms.copy, send): 3,
+    (presses.touch, send): 1, (forms.recast, send): 8, (forms.look_up, send): 2, (forms.copy, send): 3,
     (forms.copy_one, send): 2, (forms.tick_many, send): 3,
     (forms.tick_all, send): 1, (forms.untick, send): 1, (forms.count_up, send): 2, (forms.complete, send): 4,
     (journeys.interrupted, send): 2, (journeys.two_pages,): 1, (journeys.choose_date, send): 1,
@@ -29,8 +29,11 @@ _REST: Mapping[tuple[Part, ...], int] = {
     (presses.press,): 4, (presses.follow,): 2, (presses.turn,): 2, (forms.reach,): 3, (presses.touch,): 3,
     (presses.count,): 1, (presses.name,): 1, (presses.in_order,): 2, (presses.extreme,): 1, (presses.ascending,): 1,
     (presses.in_row,): 2, (presses.close,): 1, (presses.day,): 1, (journeys.unfold,): 3, (journeys.tabbed,): 3,
-    (journeys.menu,): 2, (journeys.leaf,): 2, (journeys.search,): 2, (journeys.letters,): 3,
+    (journeys.menu,): 2, (journeys.leaf,): 2, (journeys.search,): 4, (journeys.letters,): 3,
 }  # fmt: skip
+
+
+_MISTYPED = 0.75  # share of what goes wrong that is a text, where one is typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,15 @@ def random_exercise(seed: int, lexicon: Sequence[str], to_send: bool = False) ->
 def spoiled(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, int] | None:
     """The exercise with one of its moves gone wrong, and the number of that move; None where nothing can.
 
-    Another thing of the same sort is pressed, another option taken, or another text typed: it ends without its goal.
+    Another thing of the same sort is pressed, another option taken, or, mostly where one is typed, another text: it
+    ends without its goal.
     """
     ways = {place: _wrong_moves(exercise, move, chooser) for place, move in enumerate(exercise.moves)}
     places = [place for place, wrong in ways.items() if wrong]
     if not places:
         return None
-    place = chooser.choice(places)
+    typed = [place for place in places if exercise.moves[place].text]
+    place = chooser.choice(typed if typed and chooser.random() < _MISTYPED else places)
     wrong = chooser.choice(ways[place])
     moves = (*exercise.moves[:place], wrong, *exercise.moves[place + 1 :])
     return replace(exercise, moves=moves), place

@@ -182,7 +182,7 @@ def complete(job: Job) -> None:
     """The beginning of a name is typed, and of what is offered the one that ends as said is taken."""
     block, (box, *offered) = job.made(suggesting_field)
     chosen = job.draft.chooser.choice(offered)
-    start, end = chosen.text[:2], chosen.text[-2:]
+    start, end = chosen.text[: job.draft.chooser.choice((2, 2, 3))], chosen.text[-2:]
     job.add(block, _COMPLETE, [*_written(box, start), Move(mark=chosen.mark)], start=start, end=end)
 
 

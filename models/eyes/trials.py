@@ -27,6 +27,7 @@ from models.prompts import Context, context_at
 
 _WRONG = 4  # wrong actions of a trial at most, beside what would end it too soon
 _RIGHT = 2.5  # its weight, but for ends: rarer than what is wrong, it weighs the same over all
+_HARD = 0.75  # share of the steps on the way that are hard, where an exercise has such
 _FORMS = 0.75  # share of the ends that are those of forms
 _ELSEWHERE = 7_000_000_000  # pages that only lend their instruction
 
@@ -59,11 +60,18 @@ def _on_the_way(studio: Studio, exercise: Exercise, chooser: random.Random) -> l
     steps = act_out(studio, exercise)
     if steps is None:
         return []
-    at = chooser.randrange(len(steps) - 1)
+    at = _asked_about(steps[:-1], chooser)
     right = steps[at].action
     wrong = _tempting(_wrong(steps, at, exercise, chooser), right, chooser)[:_WRONG]
     early = [step.action for step in steps[-2:] if step.action != right]
     return [_trial(exercise.instruction, steps, at, right, list(dict.fromkeys([*wrong, *early])))]
+
+
+def _asked_about(steps: Sequence[Step], chooser: random.Random) -> int:
+    """The number of a step: mostly one that types, or presses what was brought up; any, where there is none such."""
+    there = {Action.click(element).target for element in steps[0].observation.elements}
+    hard = [at for at, step in enumerate(steps) if step.action.kind is Kind.TYPE or step.action.target not in there]
+    return chooser.choice(hard if hard and chooser.random() < _HARD else range(len(steps)))
 
 
 def _ends(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Trial]:

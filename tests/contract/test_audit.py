@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from checkout import CHECKOUT
+from checkout import CHECKOUT, goal_rows
 from mlflow import MlflowClient
 from tiny import build_tiny_base
 
@@ -33,7 +33,7 @@ from tasks.ground import Ground
 from tasks.params import load_params
 from tasks.reward_data import Generator
 
-GOALS = load_goals(Path("data/goals/starter.yaml"))
+GOALS = load_goals(Path("data/goals"))
 SEED = 1_000_500_000
 
 
@@ -163,11 +163,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pipeline = yaml.safe_load((CHECKOUT / "dvc.yaml").read_text())
     del pipeline["stages"]["train_reward"]  # its output is put under DVC by hand
     (root / "dvc.yaml").write_text(yaml.safe_dump(pipeline))
-    goals = yaml.safe_load((CHECKOUT / "data/goals/starter.yaml").read_text())
     (root / "data/goals").mkdir()
     for file, ids in (("starter", ("click-button", "enter-text")), ("more", ("choose-list",))):
-        chosen = [goal for goal in goals if goal["id"] in ids]
-        (root / f"data/goals/{file}.yaml").write_text(yaml.safe_dump(chosen))
+        (root / f"data/goals/{file}.yaml").write_text(yaml.safe_dump(goal_rows(*ids)))
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@t"]
     dvc = [sys.executable, "-m", "dvc"]
     tracked = ["params.yaml", "dvc.yaml", "data/goals", "data/round"]

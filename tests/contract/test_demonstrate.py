@@ -17,7 +17,7 @@ from tasks.reward_data import Generator, reward_rows
 from tasks.reward_data.variation import varied as rows_of
 from tasks.variations import variations
 
-GOALS = load_goals(Path(__file__).parents[2] / "data/goals/starter.yaml")
+GOALS = load_goals(Path(__file__).parents[2] / "data/goals")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ FIRST = 1_000_000_000
 
 
 def test_canaries_are_failures_that_each_differ() -> None:
-    goals = load_goals(Path(CHECKOUT / "data/goals/starter.yaml"))
+    goals = load_goals(CHECKOUT / "data/goals")
     chosen = [goals["click-button"], goals["enter-text"]]
     demonstrations, farming = held_out(chosen, FIRST, load_params(CHECKOUT / "params.yaml"))
     solved = {one.episode.instance.goal.id: one for one in demonstrations if one.origin is Origin.DEMONSTRATION}

@@ -15,7 +15,7 @@ from tasks.records import Origin, Trajectory
 from tasks.replay import came_to_an_end, make_replayer
 from tasks.walker import Walker
 
-GOALS = load_goals(Path(__file__).parents[2] / "data/goals/starter.yaml")
+GOALS = load_goals(Path(__file__).parents[2] / "data/goals")
 INSTANCE = Instance(GOALS["click-test-2"], 7)
 
 

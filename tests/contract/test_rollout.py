@@ -18,7 +18,7 @@ from models.baselines import RandomAgent
 from tasks.rollout import SIDE_BY_SIDE, greedy
 from tasks.walker import TRIES
 
-INSTANCES = [Instance(load_goals(Path("data/goals/starter.yaml"))["login-user"], seed) for seed in (3, 4)]
+INSTANCES = [Instance(load_goals(Path("data/goals"))["login-user"], seed) for seed in (3, 4)]
 
 
 class Frail(MiniWoB):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from checkout import CHECKOUT, Checkout, small_clone
+from checkout import CHECKOUT, Checkout, goal_rows, small_clone
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 SMALL = {
@@ -26,8 +26,7 @@ SMALL = {
     "evaluate": {"per_goal": 2, "pairs_per_goal": 1, "looks": 1},
     "validate": {"min_positive": 0.05, "max_positive": 0.95},
 }
-STARTER = yaml.safe_load((CHECKOUT / "data/goals/starter.yaml").read_text())
-GOALS = [goal for goal in STARTER if goal["id"] in ("click-button", "click-option")]
+GOALS = goal_rows("click-button", "click-option")
 
 
 @pytest.fixture(scope="module")
