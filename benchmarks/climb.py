@@ -1,12 +1,12 @@
 """Whether rounds climb, and what of them does it: ``python -m benchmarks.climb --seeds 1``.
 
-UI-Genie's ablation (its table 4) on the embedded default. Twenty goals of four tiers: the ten of the starter goals of
-tiers 1 and 2, with five demonstrations each, and ten harder ones, with none, most of which the base solves now and then
-(docs/benchmarks.md). Four arms start from the same first models: whole rounds; rounds whose
-reward model stays as it was; rounds without the harder half's goals; and, the control, an agent trained on the
-demonstrations for as long as all rounds of the first arm took. After each round the champion plays fresh
-instances of all goals, and after the last also of eight goals that no arm ever sees; the world is the judge. Each seed
-has instances of its own, which are the same for all its arms. An agent that was measured before is not measured again.
+UI-Genie's ablation (its table 4) on the embedded default. Twenty goals of four tiers: ten of tiers 1 and 2, with five
+demonstrations each, and ten harder ones, with none, most of which the base solves now and then (docs/benchmarks.md).
+Four arms start from the same first models: whole rounds; rounds whose reward model stays as it was; rounds without the
+harder half's goals; and, the control, an agent trained on the demonstrations for as long as all rounds of the first arm
+took. After each round the champion plays fresh instances of all goals, and after the last also of eight goals that no
+arm ever sees; the world is the judge. Each seed has instances of its own, which are the same for all its arms. An agent
+that was measured before is not measured again.
 
 What was measured is kept in ``--results``, and a benchmark that was stopped goes on, on another machine too; delete it
 and the folder to begin anew.

@@ -16,7 +16,7 @@ LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "
 def test_right_is_what_the_exercise_does_and_the_rest_is_wrong() -> None:
     weights = {True: 0.0, False: 0.0}
     endings = {True: 0, False: 0}
-    planned = 0
+    planned, typing = 0, list[bool]()
     with closing(Studio()) as studio:
         for seed in range(60):
             trials = trials_of(studio, seed, LEXICON)
@@ -38,11 +38,15 @@ def test_right_is_what_the_exercise_does_and_the_rest_is_wrong() -> None:
                 assert found.context.observation.elements == steps[at].observation.elements
                 assert right == [str(steps[at].action)]
                 presses = {str(step.action) for step in steps[at:-2] if step.action.kind is Kind.CLICK}
+                if len(right) < len(actions) and any(step.action.kind is Kind.TYPE for step in steps):
+                    typing.append(steps[at].action.kind is Kind.TYPE)
                 held = exercise.ordered or steps[at].action.kind is Kind.TYPE
                 assert held or not presses & ({*actions} - {*right})
                 if at < len(steps) - 2:
                     assert {str(steps[-2].action), str(COMPLETE)} <= {*actions} - {*right}
     assert planned > 25
+    assert len(typing) > 8
+    assert sum(typing) > len(typing) / 2  # hard steps are what is mostly asked about
     assert 0.6 < weights[True] / weights[False] < 1.7
     assert min(endings.values()) >= 3
 
@@ -133,6 +137,7 @@ def ticked(observation: Observation) -> set[str]:
 
 def test_a_spoiled_exercise_has_one_other_move() -> None:
     kept = 0  # where nothing can go wrong
+    mistyped = list[bool]()
     for seed in range(60):
         exercise = random_exercise(seed, LEXICON)
         found = spoiled(exercise, random.Random(seed))
@@ -149,4 +154,8 @@ def test_a_spoiled_exercise_has_one_other_move() -> None:
             bool(meant.option),
             bool(meant.text),
         )
+        if any(move.text for move in exercise.moves):
+            mistyped.append(bool(wrong.text))
     assert kept < 20
+    assert len(mistyped) > 8
+    assert sum(mistyped) > len(mistyped) / 2  # it is texts that mostly go wrong
