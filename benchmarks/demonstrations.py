@@ -18,6 +18,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from benchmarks.climb import UNSEEN
 from benchmarks.eyes import WAYS, Way
 from benchmarks.held_out import measure
 from environments.registry import load_goals, open_world
@@ -47,10 +48,6 @@ TEXT = (
     "click-option", "click-checkboxes", "enter-text", "choose-list", "enter-password", "login-user",
 )  # fmt: skip
 EYES = ("click-color", "identify-shape", "click-shape", "count-shape")
-UNSEEN = (
-    "click-test-transfer", "click-checkboxes-transfer", "enter-text-dynamic", "multi-orderings", "click-tab-2-hard",
-    "email-inbox-noscroll", "read-table-2", "choose-date-medium",
-)  # fmt: skip
 RANDOM = "random"
 
 

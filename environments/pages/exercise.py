@@ -8,7 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from environments.pages import forms, journeys, presses
-from environments.pages.blocks import Draft, heading, paragraph
+from environments.pages.blocks import (
+    Block,
+    Draft,
+    buttons,
+    checkboxes,
+    drop_down,
+    heading,
+    link_list,
+    paragraph,
+    radios,
+    text_area,
+    text_field,
+)
 from environments.pages.forms import send
 from environments.pages.job import Job, Move, Part
 from environments.pages.page import Page, dressed
@@ -26,12 +38,21 @@ _FORMS: Mapping[tuple[Part, ...], int] = {
     (journeys.interrupted, send): 2, (journeys.two_pages,): 1, (journeys.choose_date, send): 1,
 }  # fmt: skip
 _REST: Mapping[tuple[Part, ...], int] = {
-    (presses.press,): 4, (presses.follow,): 2, (presses.turn,): 2, (forms.reach,): 3, (presses.touch,): 3,
+    (presses.press,): 6, (presses.follow,): 3, (presses.turn,): 2, (forms.reach,): 4, (presses.touch,): 3,
     (presses.count,): 1, (presses.name,): 1, (presses.in_order,): 2, (presses.extreme,): 1, (presses.ascending,): 1,
     (presses.in_row,): 2, (presses.close,): 1, (presses.day,): 1, (journeys.unfold,): 3, (journeys.tabbed,): 3,
     (journeys.menu,): 2, (journeys.leaf,): 2, (journeys.search,): 4, (journeys.letters,): 3,
 }  # fmt: skip
-
+_LISTS: Sequence[Block] = (buttons, link_list, lambda draft: checkboxes(draft, ticked=0))
+_INPUTS: Sequence[Block] = (
+    lambda draft: text_field(draft, filled=0.1), lambda draft: text_field(draft, filled=0.1),
+    lambda draft: text_area(draft, filled=0.3), lambda draft: radios(draft, chosen=False), drop_down,
+)  # fmt: skip
+_IDLE: Mapping[Part, Sequence[Block]] = {  # what may stand beside a press and is not asked for
+    presses.press: (*_INPUTS, *_LISTS), presses.follow: (*_INPUTS, *_LISTS), presses.turn: (*_INPUTS, *_LISTS),
+    presses.touch: _INPUTS, presses.in_order: _INPUTS, presses.in_row: _INPUTS, presses.close: _INPUTS,
+    forms.reach: (*_LISTS, drop_down),
+}  # fmt: skip
 
 _MISTYPED = 0.75  # share of what goes wrong that is a text, where one is typed
 
@@ -57,9 +78,17 @@ def random_exercise(seed: int, lexicon: Sequence[str], to_send: bool = False) ->
     for other in (heading, paragraph):
         if job.draft.chance(0.2):
             job.blocks.insert(chooser.randrange(len(job.blocks)), other(job.draft))
+    _beside(job, _IDLE.get(parts[0], ()) if len(parts) == 1 else ())
     said = f"{', '.join(job.clauses[:-1])} {job.clauses[-1]}".strip()
     page = dressed(job.draft, job.blocks)
     return Exercise(page, said[0].upper() + said[1:] + ".", tuple(job.moves), job.ordered)
+
+
+def _beside(job: Job, idle: Sequence[Block]) -> None:
+    """Up to two blocks, before or after the others, that nobody asks to do anything with."""
+    if idle and job.draft.chance(0.6):
+        for block in job.draft.chooser.sample(idle, job.draft.chooser.choice((1, 1, 2))):
+            job.blocks.insert(job.draft.chooser.randint(0, len(job.blocks)), block(job.draft))
 
 
 def spoiled(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, int] | None:

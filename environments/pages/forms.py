@@ -110,7 +110,7 @@ def look_up(job: Job) -> None:
 
 def copy(job: Job) -> None:
     """The text of a large field is written in a small one."""
-    area, (source,) = job.made(lambda draft: text_area(draft, 1.0, draft.chooser.choice((3, 3, 8))))
+    area, (source,) = job.made(lambda draft: text_area(draft, 1.0, draft.chooser.choice((3, 6, 12))))
     block, (box,) = job.made(_empty)
     job.add(area + block, _COPY, _written(box, source.text), field=box.group)
 

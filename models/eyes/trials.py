@@ -28,7 +28,7 @@ from models.prompts import Context, context_at
 _WRONG = 4  # wrong actions of a trial at most, beside what would end it too soon
 _RIGHT = 2.5  # its weight, but for ends: rarer than what is wrong, it weighs the same over all
 _HARD = 0.75  # share of the steps on the way that are hard, where an exercise has such
-_FORMS = 0.75  # share of the ends that are those of forms
+_FORMS = 0.6  # share of the ends that are those of forms
 _ELSEWHERE = 7_000_000_000  # pages that only lend their instruction
 
 

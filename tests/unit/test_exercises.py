@@ -357,3 +357,16 @@ def test_whole_exercises_leave_the_page_as_their_moves_say(studio: Studio) -> No
 def test_a_seed_is_an_exercise() -> None:
     assert random_exercise(3, LEXICON) == random_exercise(3, LEXICON)
     assert random_exercise(3, LEXICON, to_send=True) != random_exercise(4, LEXICON, to_send=True)
+
+
+def test_fields_that_nobody_asks_for_stand_beside_a_button_that_is_to_be_pressed() -> None:
+    exercises = [random_exercise(seed, LEXICON) for seed in range(600)]
+    idle = []
+    for exercise in exercises:
+        (thing, *others), things = pressed(exercise), exercise.page.things
+        if thing.sort == "button" and not others and any(one.sort in ("textbox", "password") for one in things):
+            assert [one for one in things if one.text == thing.text] == [thing]
+            assert thing.text in exercise.instruction
+            idle.append(exercise)
+    assert len(idle) >= 5
+    assert not any(move.text for exercise in idle for move in exercise.moves)
