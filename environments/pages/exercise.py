@@ -45,14 +45,15 @@ _REST: Mapping[tuple[Part, ...], int] = {
 }  # fmt: skip
 _LISTS: Sequence[Block] = (buttons, link_list, lambda draft: checkboxes(draft, ticked=0))
 _INPUTS: Sequence[Block] = (
-    lambda draft: text_field(draft, filled=0.1), lambda draft: text_field(draft, filled=0.1),
-    lambda draft: text_area(draft, filled=0.3), lambda draft: radios(draft, chosen=False), drop_down,
+    *[lambda draft: text_field(draft, filled=0.1)] * 3, lambda draft: text_area(draft, filled=0.3),
+    lambda draft: radios(draft, chosen=False), drop_down,
 )  # fmt: skip
-_IDLE: Mapping[Part, Sequence[Block]] = {  # what may stand beside a press and is not asked for
-    presses.press: (*_INPUTS, *_LISTS), presses.follow: (*_INPUTS, *_LISTS), presses.turn: (*_INPUTS, *_LISTS),
-    presses.touch: _INPUTS, presses.in_order: _INPUTS, presses.in_row: _INPUTS, presses.close: _INPUTS,
-    forms.reach: (*_LISTS, drop_down),
-}  # fmt: skip
+_IDLE: Mapping[Part, Sequence[Block]] = {  # what may stand beside what is pressed, and is not asked for
+    **dict.fromkeys((presses.press, presses.follow, presses.turn), (*_INPUTS, *_LISTS)),
+    **dict.fromkeys((presses.touch, presses.in_order, presses.extreme, presses.ascending, presses.in_row), _INPUTS),
+    **dict.fromkeys((presses.close, presses.day, journeys.unfold, journeys.tabbed, journeys.menu), _INPUTS),
+    forms.reach: _LISTS,
+}
 
 _MISTYPED = 0.75  # share of what goes wrong that is a text, where one is typed
 
@@ -78,17 +79,17 @@ def random_exercise(seed: int, lexicon: Sequence[str], to_send: bool = False) ->
     for other in (heading, paragraph):
         if job.draft.chance(0.2):
             job.blocks.insert(chooser.randrange(len(job.blocks)), other(job.draft))
-    _beside(job, _IDLE.get(parts[0], ()) if len(parts) == 1 else ())
+    if len(parts) == 1 and parts[0] in _IDLE and job.draft.chance(0.6):
+        _put_beside(job, _IDLE[parts[0]])
     said = f"{', '.join(job.clauses[:-1])} {job.clauses[-1]}".strip()
     page = dressed(job.draft, job.blocks)
     return Exercise(page, said[0].upper() + said[1:] + ".", tuple(job.moves), job.ordered)
 
 
-def _beside(job: Job, idle: Sequence[Block]) -> None:
-    """Up to two blocks, before or after the others, that nobody asks to do anything with."""
-    if idle and job.draft.chance(0.6):
-        for block in job.draft.chooser.sample(idle, job.draft.chooser.choice((1, 1, 2))):
-            job.blocks.insert(job.draft.chooser.randint(0, len(job.blocks)), block(job.draft))
+def _put_beside(job: Job, idle: Sequence[Block]) -> None:
+    """One or two blocks, before or after the others, that nobody asks to do anything with."""
+    for block in job.draft.chooser.sample(idle, job.draft.chooser.randint(1, 2)):
+        job.blocks.insert(job.draft.chooser.randint(0, len(job.blocks)), block(job.draft))
 
 
 def spoiled(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, int] | None:

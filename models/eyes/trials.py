@@ -28,7 +28,7 @@ from models.prompts import Context, context_at
 _WRONG = 4  # wrong actions of a trial at most, beside what would end it too soon
 _RIGHT = 2.5  # its weight, but for ends: rarer than what is wrong, it weighs the same over all
 _HARD = 0.75  # share of the steps on the way that are hard, where an exercise has such
-_FORMS = 0.6  # share of the ends that are those of forms
+_FORMS = 0.5  # share of the ends that are those of forms
 _ELSEWHERE = 7_000_000_000  # pages that only lend their instruction
 
 
@@ -79,7 +79,7 @@ def _ends(studio: Studio, exercise: Exercise, chooser: random.Random) -> list[Tr
     steps = act_out(studio, exercise)
     if steps is None:
         return []
-    back = chooser.choice((1, 2, 2))  # how far from its end it is asked about
+    back = chooser.choice((1, 2, 2) if len(steps) > 2 else (1,))  # how far from its end it is asked about
     wrong = [*_badly_done(studio, exercise, back, chooser), *_not_all_done(studio, exercise, back, chooser)]
     at = len(steps) - back
     return [_trial(exercise.instruction, steps, at, steps[at].action, [], 1.0 + len(wrong)), *wrong]
