@@ -21,14 +21,19 @@ def objections(
 
 
 def fallen(judgements: Sequence[Judgement]) -> list[str]:
-    """The queries, steps or outcomes, that the challenger judges worse, right and wrong ones counted alike."""
+    """The queries, steps or outcomes, whose balanced accuracy falls by more than chance: the 95 % interval is below 0."""
     worse = []
     for query in ("step", "outcome"):
         asked = [judgement for judgement in judgements if judgement["query"] == query]
         labels = [judgement["label"] for judgement in asked]
-        before, after = (balanced_accuracy(labels, [correct(item, model) for item in asked]) for model in MODELS)
-        if before is not None and after is not None and after < before:
-            worse.append(f"the balanced accuracy of {query}s falls from {before:.3f} to {after:.3f}")
+        before, after = ([correct(item, model) for item in asked] for model in MODELS)
+        gained: dict[bool, list[float]] = {True: [], False: []}
+        for label, old, new in zip(labels, before, after, strict=True):
+            gained[label].append(new - old)
+        interval = mean_interval(*gained.values())
+        if interval is not None and interval[1] < 0:
+            shares = [balanced_accuracy(labels, right) for right in (before, after)]
+            worse.append("the balanced accuracy of {}s falls from {:.3f} to {:.3f}".format(query, *shares))
     return worse
 
 

@@ -96,12 +96,17 @@ def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, flo
     return (0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
 
 
-def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % interval of a mean by the normal approximation; None of fewer than two values."""
-    if len(values) < 2:
+def mean_interval(*groups: Sequence[float]) -> tuple[float, float] | None:
+    """The 95 % interval of a mean, or of the mean of several groups' means, by the normal approximation.
+
+    None where a group has fewer than two values.
+    """
+    if min(map(len, groups)) < 2:
         return None
-    half = NormalDist().inv_cdf(0.975) * math.sqrt(variance(values) / len(values))
-    return fmean(values) - half, fmean(values) + half
+    mean = fmean(map(fmean, groups))
+    error = math.sqrt(sum(variance(group) / len(group) for group in groups)) / len(groups)
+    half = NormalDist().inv_cdf(0.975) * error
+    return mean - half, mean + half
 
 
 def paired_test(champion: Sequence[bool], challenger: Sequence[bool]) -> PairedTest:

@@ -151,6 +151,20 @@ def test_a_reward_model_that_says_no_to_everything_is_not_promoted() -> None:
     assert reward["reason"].endswith("the balanced accuracy of steps falls from 0.600 to 0.500")
 
 
+@pytest.mark.parametrize(("lost", "promoted"), [(3, True), (4, False)])
+def test_a_fall_of_the_balanced_accuracy_must_be_more_than_chance(lost: int, promoted: bool) -> None:
+    """Of 100 right outcomes some are lost, of 100 wrong ones none won: of 3 the interval reaches 0, of 4 it does not.
+
+    By hand: mean -lost / 200, standard error the root of lost / 100 (1 - lost / 100) / 99, halved; 1.96 of them.
+    """
+    about = {"query": "outcome", "kind": "complete"}
+    outcomes = [_judgement(0.6, 0.4 if n < lost else 0.6, label=True, **about) for n in range(100)]
+    outcomes += [_judgement(0.4, 0.4, label=False, **about)] * 100
+    reward = _evaluate(_episodes(0, 0, 4), _judgements(40, 0) + outcomes)["reward"]
+    assert reward["promoted"] is promoted
+    assert ("the balanced accuracy of outcomes falls" in reward["reason"]) is not promoted
+
+
 def test_an_alarm_stops_a_promotion_and_the_next_round_knows_the_figure() -> None:
     """Both reward models accept one right path and 39 wrong ones: 0.975, surely above the limit of 0.75."""
     live = {"query": "outcome", "source": "live", "kind": "complete"}
