@@ -21,7 +21,7 @@ def objections(
 
 
 def fallen(judgements: Sequence[Judgement]) -> list[str]:
-    """The queries, steps or outcomes, whose balanced accuracy falls by more than chance: the 95 % interval is below 0."""
+    """The queries, steps or outcomes, whose balanced accuracy falls by more than chance (95 % interval below 0)."""
     worse = []
     for query in ("step", "outcome"):
         asked = [judgement for judgement in judgements if judgement["query"] == query]
