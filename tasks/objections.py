@@ -30,10 +30,10 @@ def fallen(judgements: Sequence[Judgement]) -> list[str]:
         gained: dict[bool, list[float]] = {True: [], False: []}
         for label, old, new in zip(labels, before, after, strict=True):
             gained[label].append(new - old)
+        was, now = balanced_accuracy(labels, before), balanced_accuracy(labels, after)
         interval = mean_interval(*gained.values())
-        if interval is not None and interval[1] < 0:
-            shares = [balanced_accuracy(labels, right) for right in (before, after)]
-            worse.append("the balanced accuracy of {}s falls from {:.3f} to {:.3f}".format(query, *shares))
+        if was is not None and now is not None and interval is not None and interval[1] < 0:
+            worse.append(f"the balanced accuracy of {query}s falls from {was:.3f} to {now:.3f}")
     return worse
 
 
