@@ -52,7 +52,7 @@ _IDLE: Mapping[Part, Sequence[Block]] = {  # what may stand beside what is press
     **dict.fromkeys((presses.press, presses.follow, presses.turn), (*_INPUTS, *_LISTS)),
     **dict.fromkeys((presses.touch, presses.in_order, presses.extreme, presses.ascending, presses.in_row), _INPUTS),
     **dict.fromkeys((presses.close, presses.day, journeys.unfold, journeys.tabbed, journeys.menu), _INPUTS),
-    forms.reach: _LISTS,
+    forms.reach: (buttons, link_list),  # a check box is a box, too
 }
 
 _MISTYPED = 0.75  # share of what goes wrong that is a text, where one is typed
