@@ -38,8 +38,8 @@ from tasks.statistics import wilson
 GOALS = (
     "click-test-2", "click-button", "click-link", "click-dialog-2", "click-tab", "focus-text-2",
     "click-option", "click-checkboxes", "enter-text", "choose-list",
-    "enter-password", "login-user", "enter-text-2", "copy-paste", "use-autocomplete", "use-autocomplete-nodelay",
-    "copy-paste-2", "search-engine", "login-user-popup", "click-checkboxes-large",
+    "enter-password", "login-user", "copy-paste", "use-autocomplete", "use-autocomplete-nodelay", "search-engine",
+    "read-table", "click-checkboxes-soft", "login-user-popup", "click-checkboxes-large",
 )  # fmt: skip
 UNSEEN = (
     "click-test-transfer", "click-checkboxes-transfer", "enter-text-dynamic", "multi-orderings", "click-tab-2-hard",
