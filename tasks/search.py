@@ -6,12 +6,14 @@ The agent proposes candidates, the reward model scores them, and a path takes on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from environments.types import COMPLETE, Action, Candidate, End, Episode, Instance, Observation, Step, World, WorldError
 from models.prompts import Context, context_at
+from models.roles import merge
 from tasks.params import Explore
 from tasks.progress import log
 from tasks.walker import Walker
@@ -78,6 +80,19 @@ class Search:
         contexts = [self._context(path) for path in paths]
         return self._agent.propose(contexts, samples, self.settings.temperature, f"{self._seed}/{draw}")
 
+    def candidates(self, paths: Sequence[Path], draw: str) -> list[list[Candidate]]:
+        """What a beam considers of each path: ``settings.candidates`` answers, one at temperature 0 and else samples.
+
+        Of long answers hardly two samples are alike, and the likeliest is seldom among them.
+        """
+        likeliest = self._agent.propose([self._context(path) for path in paths], 1, 0.0)
+        more = self.settings.candidates - 1
+        sampled = self.propose(paths, more, draw) if more else [[] for _ in paths]
+        return [
+            merge(_drawn([*one, *others]), path.screen)
+            for path, one, others in zip(paths, likeliest, sampled, strict=True)
+        ]
+
     def score(self, paths: Sequence[Path], proposed: Sequence[list[Candidate]]) -> list[list[Candidate]]:
         """The candidates of each path with their rewards."""
         if not any(proposed):
@@ -125,6 +140,14 @@ class Search:
         return context_at(self.walker.start.instruction, path.steps, path.screen)
 
 
+def _drawn(candidates: Iterable[Candidate]) -> Counter[str]:
+    """How often each answer was drawn."""
+    counts: Counter[str] = Counter()
+    for one in candidates:
+        counts[str(one.action)] += one.count
+    return counts
+
+
 def find(search: Search) -> list[Episode]:
     """The episodes of at most ``settings.paths`` paths with their outcome rewards, then those of pruned ones."""
     if search.settings.method == "beam":
@@ -139,7 +162,7 @@ def beam(search: Search) -> list[Path]:
     """
     live, ended, dropped = [search.root], list[Path](), list[Path]()
     while live:
-        proposed = search.propose(live, search.settings.candidates, str(len(live[0].steps)))
+        proposed = search.candidates(live, str(len(live[0].steps)))
         considered = search.score(live, proposed)
         ended += [replace(path, end=End.INVALID) for path, options in zip(live, considered, strict=True) if not options]
         chosen = _best(search, live, considered, min(search.settings.paths - len(ended), search.walker.left))

@@ -149,6 +149,29 @@ def test_the_agents_share_tips_a_beam_between_rewards_that_are_near() -> None:
     assert episode.steps[0].score == 0.1, "the record has the reward as it was given"
 
 
+class Surest(EveryDoor):
+    """Would take door C, but never happens to draw it."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, float]] = []
+
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[list[Candidate]]:
+        self.asked.append((samples, temperature))
+        door = DOORS[0] if temperature else DOORS[2]
+        return [[Candidate(Action.click(door), samples)] for _ in contexts]
+
+
+def test_a_beam_considers_what_the_agent_would_do_beside_what_it_samples() -> None:
+    agent = Surest()
+    (episode, *_) = find(_search(1, agent, Liking({"C": 0.9})))
+    first = episode.steps[0]
+    assert [(one.action, one.count) for one in first.candidates] == [(Action.click(DOORS[0]), 2), (first.action, 1)]
+    assert first.action == Action.click(DOORS[2])
+    assert set(agent.asked) == {(1, 0.0), (2, 1.0)}, "three candidates in all"
+
+
 def test_everything_seen_is_recorded_with_its_score() -> None:
     (episode,) = find(_search(1, EveryDoor(), Liking({"A": 0.6, "C": 0.2})))
     first = episode.steps[0]
