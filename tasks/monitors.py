@@ -6,19 +6,17 @@ B-STaR (Zeng et al. 2024) watches the same two: whether exploration still finds,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import NormalDist, fmean, variance
+from statistics import fmean
 from typing import Any
 
 from tasks.acceptance import Bar, rejections
 from tasks.metrics import ACCEPT, MODELS, Judgement
 from tasks.params import Limits
 from tasks.records import Trajectory
-from tasks.statistics import wilson
+from tasks.statistics import mean_interval, wilson
 
 Figures = Mapping[str, float | None]
-_Z = NormalDist().inv_cdf(0.975)
 
 
 def watch(
@@ -93,10 +91,8 @@ def separation(labels: Sequence[bool], scores: Sequence[float]) -> float | None:
 
 def separation_doubt(labels: Sequence[bool], scores: Sequence[float]) -> float | None:
     """Half the 95 % interval of :func:`separation`, by Welch's standard error; None without two of both."""
-    right, wrong = _parted(labels, scores)
-    if min(len(right), len(wrong)) < 2:
-        return None
-    return _Z * math.sqrt(variance(right) / len(right) + variance(wrong) / len(wrong))
+    ends = mean_interval(*_parted(labels, scores))  # of half the sum: as wide as half that of a difference
+    return None if ends is None else ends[1] - ends[0]
 
 
 def _parted(labels: Sequence[bool], scores: Sequence[float]) -> tuple[list[float], list[float]]:
