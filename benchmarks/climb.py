@@ -49,9 +49,8 @@ SETS = {"climb": GOALS, "unseen": UNSEEN}  # goal files
 COMMON: dict[str, Any] = {
     "goals": "data/goals/climb.yaml",
     "demonstrate": {"per_goal": 5, "hardest_tier": 2},
-    "propose": {"per_goal": 3},
-    "train_agent": {"updates": 56},
-    "evaluate": {"per_goal": 1, "looks": 6},
+    "propose": {"per_goal": 2},
+    "evaluate": {"per_goal": 1, "looks": 4},
 }
 NOBODY = ("-c", "user.name=Ratchet", "-c", "user.email=ratchet@localhost")  # commits, for git may know nobody
 FULL, CONTROL = "whole rounds", "demonstrations alone"

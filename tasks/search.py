@@ -83,7 +83,7 @@ class Search:
     def candidates(self, paths: Sequence[Path], draw: str) -> list[list[Candidate]]:
         """What a beam considers of each path: ``settings.candidates`` answers, one at temperature 0 and else samples.
 
-        Of long answers hardly two samples are alike, and the likeliest is seldom among them.
+        The samples of a long answer may all differ from it.
         """
         likeliest = self._agent.propose([self._context(path) for path in paths], 1, 0.0)
         more = self.settings.candidates - 1
