@@ -17,7 +17,9 @@ from torch.nn import functional
 from models.network import Network
 from models.prompts import Context
 from models.reading import Picture, features, plant, read
-from models.tree import Forest
+from models.tree import Forest, Tree
+
+_ABREAST = {"cuda": 8192}  # tokens computed at once: on a CPU a tree at a time, where padding costs what tokens cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +146,23 @@ def _compute(network: Network, samples: Sequence[Sample]) -> _Computed:
         for which, branch in enumerate(sample.branches):
             said = [*trees[row].say(end, branch.tokens), end]  # the last of which is at -1
             wanted[row] += [_Target(said[at], token, branch.weight, number, which) for at, token in branch.targets]
-    states, shown = [], features(album)
-    for tree, found in zip(trees, wanted, strict=True):  # one at a time: padding costs what tokens cost
-        forest = Forest(network, [tree], shown)
+    states: dict[int, Tensor] = {}
+    shown = features(album)
+    for rows in _abreast(trees, _ABREAST.get(network.model.device.type, 0)):
+        forest = Forest(network, [trees[row] for row in rows], shown)
         forest.compute()
-        states.append(forest.hidden([(0, target.place) for target in found]))
-    return _Computed(tuple(chain.from_iterable(wanted)), torch.cat(states))
+        states |= {row: forest.hidden([(at, target.place) for target in wanted[row]]) for at, row in enumerate(rows)}
+    return _Computed(tuple(chain.from_iterable(wanted)), torch.cat([states[row] for row in range(len(trees))]))
+
+
+def _abreast(trees: Sequence[Tree], most: int) -> list[list[int]]:
+    """The numbers of trees that are computed at once: like with like, ``most`` tokens with padding or a single tree."""
+    groups: list[list[int]] = []
+    for row in sorted(range(len(trees)), key=lambda row: len(trees[row])):
+        if not groups or (len(groups[-1]) + 1) * len(trees[row]) > most:
+            groups.append([])
+        groups[-1].append(row)
+    return groups
 
 
 def _loss_among(logits: Tensor, targets: Sequence[_Target], samples: Sequence[Sample]) -> Tensor:

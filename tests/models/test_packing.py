@@ -8,10 +8,12 @@ import pytest
 import torch
 from tiny import contexts, journey, pictures_seen
 
+from models import packing
 from models.inference import TorchEngine
 from models.network import Network
 from models.packing import Branch, Sample, imitation, judgement, loss, preference, referred
 from models.reading import plant, read
+from models.tree import ROOT, Token, Tree
 
 LABELLED = [
     [("click b0", True, 1.0), ("complete", False, 2.0), ('type "abc"', False, 0.5)],
@@ -72,6 +74,27 @@ def test_a_trajectory_packed_equals_its_rows_one_by_one(tuned: Network, kind: st
     assert found.keys() == expected.keys()
     for name, gradient in found.items():
         torch.testing.assert_close(expected[name], gradient, rtol=1e-3, atol=1e-5)
+
+
+def test_trees_side_by_side_teach_what_they_do_one_by_one(tuned: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trees of several lengths, padded to the longest."""
+    samples = judged(tuned) + learnt(tuned, 1)["imitation"]
+    alone = loss(tuned, samples)
+    by_itself = gradients_of(tuned, alone)
+    monkeypatch.setattr(packing, "_ABREAST", {"cpu": 100_000})
+    beside = loss(tuned, samples)
+    torch.testing.assert_close(beside, alone)
+    for name, gradient in gradients_of(tuned, beside).items():
+        torch.testing.assert_close(gradient, by_itself[name], rtol=1e-3, atol=1e-5)
+
+
+def test_what_is_computed_at_once_is_alike_and_bounded() -> None:
+    trees = [Tree() for _ in range(5)]
+    for tree, length in zip(trees, (7, 2, 5, 2, 20), strict=True):
+        tree.add(ROOT, [Token(place, (place,)) for place in range(length)])
+    assert packing._abreast(trees, 10) == [[1, 3], [2], [0], [4]]
+    assert packing._abreast(trees, 15) == [[1, 3, 2], [0], [4]]
+    assert packing._abreast(trees, 0) == [[1], [3], [2], [0], [4]]
 
 
 @pytest.mark.parametrize("kind", ["imitation", "judgement"])
