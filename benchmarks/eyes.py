@@ -24,7 +24,7 @@ from environments.pages.words import lexicon
 from environments.types import Action, ActionError, Observation
 from models.engine import Engine
 from models.eyes import spotting
-from models.eyes.align import HELD_SEED, Worksheet
+from models.eyes.drawn import HELD_SEED, Worksheet
 from models.eyes.lessons import LESSONS, Lesson
 from models.inference import TorchEngine
 from models.network import Network, load_base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,12 +14,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from environments.pages.studio import Studio
 from environments.pages.words import lexicon
 from models.base import EYES, LEARNT, build
 from models.captions import CAPTIONS, Captioner, load_captioner
 from models.eyes import crops, spotting
-from models.eyes.align import HELD_SEED, Alignment, Worksheet, align, alignable, ship
+from models.eyes.align import Alignment, align, alignable, ship
+from models.eyes.drawn import HELD_SEED, Drawer
 from models.eyes.sheets import Sheets, draw
 from models.eyes.targets import FACTS
 from models.eyes.tower import CONNECTOR, Meanings, Tower, joined
@@ -37,7 +38,11 @@ CROPS, HELD_CROPS, CAPTION_UPDATES, CAPTION_BATCH, CAPTION_RATE = 60_000, 2000, 
 SCREENS_SEED, SCREENS = 500_000_000, 12  # files of screens
 SPOTTING = spotting.Lessons(updates=1900, batch=16, rate=2e-3)
 SPELLING = spotting.Lessons(updates=3700, batch=48, rate=2e-3)
-ALIGNMENT = Alignment(updates=400, lessons=2, trials=10, rank=32, rate=1e-3)
+ALIGNMENT = (
+    Alignment(updates=835, lessons=21, trials=171, rank=32, rate=1e-3)
+    if DEVICE == "cuda"
+    else Alignment(updates=400, lessons=2, trials=10, rank=32, rate=1e-3)  # as far as a CPU gets in two hours
+)
 
 
 def main() -> None:
@@ -108,9 +113,9 @@ def _align(gguf: Path, words: Sequence[str]) -> None:
     if not (HOME / "base").exists():
         build(gguf, HOME / "bare", HOME / "base")
     network = alignable(str(HOME / "base"), ALIGNMENT)
-    with closing(Studio()) as studio:
-        report = partial(_report, "alignment", ALIGNMENT.updates)
-        align(network, Worksheet(studio, words), ALIGNMENT, HOME / "aligned", report)
+    browsers = max(1, (os.cpu_count() or 1) - 1)
+    with closing(Drawer(words, ALIGNMENT.lessons, ALIGNMENT.trials, ALIGNMENT.updates, browsers)) as drawn:
+        align(network, drawn, ALIGNMENT, HOME / "aligned", partial(_report, "alignment", ALIGNMENT.updates))
     ship(network, LEARNT)
     shutil.copytree(HOME / "bare" / CAPTIONS, LEARNT / CAPTIONS, dirs_exist_ok=True)
 

@@ -6,31 +6,22 @@ Trained is a LoRA of all layers of the language model; tower and connector stay 
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from environments.pages.page import random_page
-from environments.pages.studio import Studio
 from models.base import ADAPTER, EYES
-from models.eyes.lessons import Lesson, Scene, lesson
-from models.eyes.trials import Trial, trials_of
+from models.eyes.drawn import Drawn
 from models.network import Network, load_base
 from models.packing import imitation, judgement, loss
 from models.training import Descent, Report, multiplies_bfloat16
 from models.tuning import Tuning, save_tuned, trained, tunable
 
-Taken = TypeVar("Taken")
-ALIGN_SEED = 10**9  # pages from here on are those of the alignment
-HELD_SEED = 2 * 10**9  # and from here on those that nothing is trained on
-_TRIALS = 500  # from this page of an update on, those of its trials
-_WARM_UP, _FLOOR, _SAVE_EVERY = 12, 0.02, 20
+_WARM_UP, _FLOOR, _SAVE_EVERY = 0.04, 0.02, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +33,6 @@ class Alignment:
     trials: int
     rank: int
     rate: float
-
-
-@dataclass(frozen=True, slots=True)
-class Worksheet:
-    """Lessons and trials, on pages that are drawn as they are asked for."""
-
-    studio: Studio
-    lexicon: Sequence[str]
-
-    def lessons(self, seed: int) -> Iterator[Lesson]:
-        """Lessons without end, each on a page of its own, from the page of a seed on."""
-        while True:
-            page = random_page(seed, self.lexicon)
-            found = lesson(Scene(page, self.studio.show(page), random.Random(f"{seed}/lesson")))
-            seed += 1
-            if found is not None:
-                yield found
-
-    def trials(self, seed: int) -> Iterator[Trial]:
-        """Trials without end, those of a page after those of another, from that of a seed on."""
-        while True:
-            yield from trials_of(self.studio, seed, self.lexicon)
-            seed += 1
 
 
 def alignable(base: str, alignment: Alignment) -> Network:
@@ -85,8 +53,11 @@ def ship(network: Network, folder: Path) -> None:
     save_tuned(network, folder / ADAPTER)
 
 
-def align(network: Network, worksheet: Worksheet, alignment: Alignment, scratch: Path, report: Report) -> list[float]:
-    """Train the network's adapter in place; an interrupted training goes on from ``scratch``.
+def align(
+    network: Network, drawn: Callable[[int], Drawn], alignment: Alignment, scratch: Path, report: Report
+) -> list[float]:
+    """Train the network's adapter in place, by what is drawn for each update; an interrupted training goes on from
+    ``scratch``.
 
     Returns the loss of every update.
     """
@@ -94,22 +65,16 @@ def align(network: Network, worksheet: Worksheet, alignment: Alignment, scratch:
     optimizer = torch.optim.AdamW(weights.values(), lr=alignment.rate, betas=(0.9, 0.98), weight_decay=0.01)
 
     def loss_of(update: int) -> Tensor:
-        page = ALIGN_SEED + update * 1000
-        trials = _take(worksheet.trials(page + _TRIALS), alignment.trials)
-        lessons = _take(worksheet.lessons(page), alignment.lessons)
-        answered = [(one.context, one.answer) for one in lessons]
-        answered += [(one.context, one.answer) for one in trials if one.answer]
+        shown = drawn(update)
+        answered = [(one.context, one.answer) for one in (*shown.lessons, *shown.trials) if one.answer]
         samples = [imitation(network, context, answer) for context, answer in answered]
-        samples += [judgement(network, one.context, one.labelled, 1.0) for one in trials]
+        samples += [judgement(network, one.context, one.labelled, 1.0) for one in shown.trials]
         with network.autocast():
             return loss(network, samples)
 
     network.model.train()
-    descent = Descent(weights, [optimizer], alignment.updates, _WARM_UP, _FLOOR, _SAVE_EVERY)
+    warm_up = max(1, round(_WARM_UP * alignment.updates))
+    descent = Descent(weights, [optimizer], alignment.updates, warm_up, _FLOOR, _SAVE_EVERY)
     history = descent.run(loss_of, scratch, report)
     network.model.eval()
     return history
-
-
-def _take(source: Iterator[Taken], count: int) -> list[Taken]:
-    return [found for found, _ in zip(source, range(count), strict=False)]

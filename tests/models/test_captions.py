@@ -17,7 +17,7 @@ from environments.types import Element, Observation
 from models.base import LEARNT
 from models.captions import CAPTIONS, SIDE_PX, Captioner, crop, describable, load_captioner
 from models.eyes import crops
-from models.eyes.align import HELD_SEED
+from models.eyes.drawn import HELD_SEED
 from models.network import load_reader
 from models.prompts import Context
 

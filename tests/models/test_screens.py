@@ -23,7 +23,7 @@ from environments.types import Element, Observation
 from models.base import LEARNT
 from models.captions import CAPTIONS
 from models.eyes import spotting
-from models.eyes.align import HELD_SEED
+from models.eyes.drawn import HELD_SEED
 from models.network import load_reader
 from models.prompts import Context
 from models.screens import (
