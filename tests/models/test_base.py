@@ -18,7 +18,7 @@ from environments.pages.page import random_page
 from environments.pages.studio import Studio
 from models.base import ADAPTER, LEARNT, build
 from models.eyes.__main__ import text_side
-from models.eyes.align import HELD_SEED
+from models.eyes.drawn import HELD_SEED
 from models.eyes.shape import CELLS, IMAGE_TOKENS, JOINED
 from models.eyes.targets import FACTS, GROUPS, things
 from models.network import Network, load_base
