@@ -45,7 +45,7 @@ def filtered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     def run_on(trajectories: Iterable[Trajectory], max_per_goal: int = 4) -> Path:
         write_trajectories(ROUND / "scored", trajectories)
         params = load_params(PARAMS)
-        keys = params.filter.model_copy(update={"accept": 0.5, "min_step": 0.5, "max_per_goal": max_per_goal, "max_negatives": 3})
+        keys = params.filter.model_copy(update={"accept": 0.5, "max_per_goal": max_per_goal, "max_negatives": 3})
         run(params.model_copy(update={"filter": keys}))
         return ROUND / "rows"
 
