@@ -148,7 +148,8 @@ def _compute(network: Network, samples: Sequence[Sample]) -> _Computed:
             wanted[row] += [_Target(said[at], token, branch.weight, number, which) for at, token in branch.targets]
     states: dict[int, Tensor] = {}
     shown = features(album)
-    for rows in _abreast(trees, _ABREAST.get(network.model.device.type, 0)):
+    most = _ABREAST.get(network.model.device.type)
+    for rows in _abreast(trees, most) if most else [[row] for row in range(len(trees))]:
         forest = Forest(network, [trees[row] for row in rows], shown)
         forest.compute()
         states |= {row: forest.hidden([(at, target.place) for target in wanted[row]]) for at, row in enumerate(rows)}

@@ -66,7 +66,8 @@ def align(
 
     def loss_of(update: int) -> Tensor:
         shown = drawn(update)
-        answered = [(one.context, one.answer) for one in (*shown.lessons, *shown.trials) if one.answer]
+        answered = [(one.context, one.answer) for one in shown.lessons]
+        answered += [(one.context, one.answer) for one in shown.trials if one.answer]
         samples = [imitation(network, context, answer) for context, answer in answered]
         samples += [judgement(network, one.context, one.labelled, 1.0) for one in shown.trials]
         with network.autocast():

@@ -94,7 +94,6 @@ def test_what_is_computed_at_once_is_alike_and_bounded() -> None:
         tree.add(ROOT, [Token(place, (place,)) for place in range(length)])
     assert packing._abreast(trees, 10) == [[1, 3], [2], [0], [4]]
     assert packing._abreast(trees, 15) == [[1, 3, 2], [0], [4]]
-    assert packing._abreast(trees, 0) == [[1], [3], [2], [0], [4]]
 
 
 @pytest.mark.parametrize("kind", ["imitation", "judgement"])
