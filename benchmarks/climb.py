@@ -36,9 +36,9 @@ from tasks.files import digest
 from tasks.statistics import wilson
 
 GOALS = (
-    "click-test-2", "click-button", "click-link", "click-dialog-2", "click-tab", "focus-text-2",
+    "click-shape", "identify-shape", "click-link", "click-dialog-2", "click-tab", "focus-text-2",
     "click-option", "click-checkboxes", "enter-text", "choose-list",
-    "enter-password", "login-user", "copy-paste", "use-autocomplete", "use-autocomplete-nodelay", "search-engine",
+    "enter-text-2", "copy-paste", "copy-paste-2", "use-autocomplete", "use-autocomplete-nodelay", "search-engine",
     "read-table", "click-checkboxes-soft", "login-user-popup", "click-checkboxes-large",
 )  # fmt: skip
 UNSEEN = (
@@ -49,8 +49,9 @@ SETS = {"climb": GOALS, "unseen": UNSEEN}  # goal files
 COMMON: dict[str, Any] = {
     "goals": "data/goals/climb.yaml",
     "demonstrate": {"per_goal": 5, "hardest_tier": 2},
-    "propose": {"per_goal": 2},
-    "evaluate": {"per_goal": 1, "looks": 4},
+    "propose": {"per_goal": 3},
+    "train_agent": {"updates": 56},
+    "evaluate": {"per_goal": 1},
 }
 NOBODY = ("-c", "user.name=Ratchet", "-c", "user.email=ratchet@localhost")  # commits, for git may know nobody
 FULL, CONTROL = "whole rounds", "demonstrations alone"

@@ -31,6 +31,7 @@ from models.prompts import Context, context_at
 from models.roles import Agent
 from models.training import Schedule, train
 from models.tuning import Tuning, save_tuned, tunable
+from tasks.acceptance import Bar
 from tasks.base import location
 from tasks.demonstrate import demonstrate
 from tasks.files import WORK, read_json, write_json, write_whole
@@ -98,7 +99,7 @@ def samples(network: Network, solved: Iterable[Trajectory], way: Way) -> list[Sa
     found = []
     for trajectory in solved:
         episode = trajectory.episode
-        for row in agent_rows([trajectory], 0.0):
+        for row in agent_rows([trajectory], Bar(0.0)):
             screen = episode.acts[row.step].observation if row.step < len(episode.acts) else episode.last
             context = way(context_at(episode.instruction, episode.acts[: row.step], screen))
             found.append(imitation(network, context, named(network, context, row.action)))

@@ -76,7 +76,7 @@ def row_of(arm: Arm, explored: Sequence[Trajectory], verdicts: Mapping[str, bool
         "judged": len(judged),
         "wrong": len(judged) - len(right),
         "needless": sum(len(episode.acts) - least[episode.instance.name] for episode in right),
-        "rows": len(agent_rows(paths, arm.bar.step)),
+        "rows": len(agent_rows(paths, arm.bar)),
     }
 
 
@@ -89,7 +89,7 @@ def trained(arm: Arm, explored: Sequence[Trajectory], params: Params, folder: Pa
     paths = arm.paths(explored)
     with TemporaryDirectory(prefix="ratchet-filters-") as kept:
         write_trajectories(Path(kept), paths)
-        write_rows(Path(kept) / "agent_rows.parquet", AgentRow, agent_rows(paths, arm.bar.step))
+        write_rows(Path(kept) / "agent_rows.parquet", AgentRow, agent_rows(paths, arm.bar))
         fresh = agent_samples(Path(kept), network)
         older = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{Plan.read().round:04d}")
         known: list[Sample] = [sample for part in older for sample in agent_samples(part, network)]

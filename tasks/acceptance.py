@@ -7,36 +7,48 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from environments.types import Action, End, Episode, Instance, Kind
+from environments.types import Action, End, Episode, Instance, Kind, Step
 from tasks.records import VARIED, Origin, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What a path must reach to count as solved: this outcome reward, and this reward in each of its steps, 0..1."""
+    """What a path must reach to count as solved: this outcome reward, and this reward in its steps, 0..1."""
 
     outcome: float
     step: float = 0.0
 
     def reached(self, episode: Episode) -> bool:
-        """Whether an episode reaches both. An outcome that was not scored does not; a step that was not, does."""
+        """Whether an episode reaches both and is not hasty. An outcome that was not scored does not reach it."""
         return (episode.outcome or 0.0) >= self.outcome and not self.slipped(episode) and not hasty(episode)
 
     def slipped(self, episode: Episode, since: int = 0) -> bool:
-        """Whether a step, from number ``since`` on, does not reach it."""
-        return any(step.score is not None and step.score < self.step for step in episode.acts[since:])
+        """Whether a step, from number ``since`` on, is a slip."""
+        return any(self.slip(step) for step in episode.acts[since:])
+
+    def slip(self, step: Step) -> bool:
+        """Whether a step does not reach it, and something else was liked more there, or nothing else was asked for.
+
+        What is liked little and still the most may be all that there is to do. A step that was not scored is no slip.
+        """
+        low = step.score is not None and step.score < self.step
+        return low and (not step.candidates or _surpassed(step))
 
 
 def hasty(episode: Episode) -> bool:
-    """Whether the last step was not the best there: something else was liked more, and is perhaps left to do.
+    """Whether the last step was not the best there: something else was liked more, and is perhaps left to do."""
+    return bool(episode.steps) and _surpassed(episode.steps[-1])
 
-    The same done to another element of that kind and text is not something else.
+
+def _surpassed(step: Step) -> bool:
+    """Whether another candidate was liked more than a step that was scored.
+
+    The same done to another element of that kind and text is not another.
     """
-    last = episode.steps[-1] if episode.steps else None
-    if last is None or last.score is None:
+    if step.score is None:
         return False
-    others = [one for one in last.candidates if _meant(one.action) != _meant(last.action)]
-    return any((one.score or 0.0) > last.score for one in others)
+    others = [one for one in step.candidates if _meant(one.action) != _meant(step.action)]
+    return any((one.score or 0.0) > step.score for one in others)
 
 
 def _meant(action: Action) -> tuple[Kind, tuple[str, str] | None, str]:
@@ -54,7 +66,7 @@ class Rejection(StrEnum):
     NO_STEPS = "no_steps"  # did nothing but say `complete`, which a reward model may like anywhere
     NOT_SCORED = "not_scored"  # has no outcome, which is not a low one
     LOW_OUTCOME = "low_outcome"  # outcome under filter.accept
-    LOW_STEP = "low_step"  # a step under filter.min_step
+    LOW_STEP = "low_step"  # a step under filter.min_step, where something else was liked more
     HASTY = "hasty"  # something else was liked more where it took its last step
     NOT_BEST = "not_best"  # another trajectory of the same goal instance is surer
     OVER_LIMIT = "over_limit"  # filter.max_per_goal others of the goal are surer

@@ -85,7 +85,7 @@ def _store(folder: Path, trajectories: list[Trajectory], params: Params) -> None
     folder.mkdir()
     write_trajectories(folder, trajectories)
     solved = [one for one in trajectories if one.origin is Origin.DEMONSTRATION]
-    write_rows(folder / "agent_rows.parquet", AgentRow, agent_rows(solved, 0.0))
+    write_rows(folder / "agent_rows.parquet", AgentRow, agent_rows(solved, Bar(0.0)))
     negatives, without = params.filter.max_negatives, params.filter.without
     rows = reward_rows(trajectories, bar=Bar(0.0), max_negatives=negatives, seed=params.seed, without=without)
     write_rows(folder / "reward_rows.parquet", RewardRow, rows)

@@ -41,7 +41,7 @@ def run(params: Params) -> None:
     trajectories = list(read_trajectories(ROUND / "scored"))
     verdicts = judge(trajectories, bar, chosen.max_per_goal)
     accepted = [trajectory for trajectory in trajectories if verdicts[trajectory.id] is None]
-    for_agent = agent_rows(accepted, bar.step)
+    for_agent = agent_rows(accepted, bar)
     for_reward = reward_rows(
         trajectories,
         bar=bar,
@@ -63,11 +63,11 @@ def run(params: Params) -> None:
     write_whole(ROUND / "rows", write)
 
 
-def agent_rows(trajectories: Iterable[Trajectory], min_step: float) -> list[AgentRow]:
+def agent_rows(trajectories: Iterable[Trajectory], bar: Bar) -> list[AgentRow]:
     """The steps of the trajectories as things to imitate, and `complete` on the last screen where it was said.
 
     A world that closed by itself leaves nobody to say it. A second row with the same prompt and action is left out,
-    and so is a step that was scored under ``min_step``: a slip of a failed path, whose continuation made up for it.
+    and so is a slip of a failed path, whose continuation made up for it.
     """
     rows = []
     seen: set[tuple[Situation, Action]] = set()
@@ -76,7 +76,7 @@ def agent_rows(trajectories: Iterable[Trajectory], min_step: float) -> list[Agen
         actions = [step.action for step in episode.acts]
         if episode.end is End.COMPLETED:
             actions.append(COMPLETE)
-        slips = {step for step, one in enumerate(episode.acts) if one.score is not None and one.score < min_step}
+        slips = {step for step, one in enumerate(episode.acts) if bar.slip(one)}
         for step, action in enumerate(actions):
             key = situation(trajectory, step, episode.instruction), action
             if key not in seen and step not in slips:

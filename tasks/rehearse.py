@@ -16,6 +16,7 @@ from environments.pages.exercise import act_out, random_exercise
 from environments.pages.studio import Studio
 from environments.pages.words import lexicon
 from environments.types import End, Episode, Goal, Instance
+from tasks.acceptance import Bar
 from tasks.base import location
 from tasks.errors import ParamsError
 from tasks.files import REHEARSAL, write_whole
@@ -39,7 +40,7 @@ def run(params: Params) -> None:
     def store(folder: Path) -> None:
         folder.mkdir()
         write_trajectories(folder, done)
-        write_rows(folder / "agent_rows.parquet", AgentRow, agent_rows(done, 0.0))
+        write_rows(folder / "agent_rows.parquet", AgentRow, agent_rows(done, Bar(0.0)))
 
     write_whole(REHEARSAL, store)
 

@@ -32,9 +32,9 @@ _FORMS: Mapping[tuple[Part, ...], int] = {
     (forms.write, send): 2, (forms.write, forms.write, send): 6, (forms.write, forms.write, forms.write, send): 1,
     (forms.write_twice, send): 4, (forms.write_there, send): 1, (forms.write_twice, forms.tick, send): 1,
     (forms.tick, send): 4, (forms.write, forms.tick, send): 1, (forms.pick, send): 1, (forms.drop, send): 1,
-    (presses.touch, send): 1, (forms.recast, send): 8, (forms.look_up, send): 2, (forms.copy, send): 3,
+    (presses.touch, send): 1, (forms.recast, send): 8, (forms.look_up, send): 4, (forms.copy, send): 3,
     (forms.copy_one, send): 2, (forms.tick_many, send): 3,
-    (forms.tick_all, send): 1, (forms.untick, send): 1, (forms.count_up, send): 2, (forms.complete, send): 4,
+    (forms.tick_all, send): 1, (forms.untick, send): 1, (forms.count_up, send): 2, (forms.complete, send): 8,
     (journeys.interrupted, send): 2, (journeys.two_pages,): 1, (journeys.choose_date, send): 1,
 }  # fmt: skip
 _REST: Mapping[tuple[Part, ...], int] = {
@@ -56,6 +56,7 @@ _IDLE: Mapping[Part, Sequence[Block]] = {  # what may stand beside what is press
 }
 
 _MISTYPED = 0.75  # share of what goes wrong that is a text, where one is typed
+_TOO_SOON = 0.5  # share of what is left undone that is the last thing before the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,13 @@ def spoiled(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, int] 
 def left_undone(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, Move] | None:
     """The exercise without one of its moves before the last, and the move that would make up for it before the last.
 
+    Every other time it is the last of them: what ends an exercise too soon mostly comes where little is left to do.
     What is typed hangs on the press of its field, an option on that of its menu. None where there is nothing to leave.
     """
     moves = exercise.moves
     if len(moves) < 2:
         return None
-    place = chooser.randrange(len(moves) - 1)
+    place = len(moves) - 2 if chooser.random() < _TOO_SOON else chooser.randrange(len(moves) - 1)
     alone = not moves[place].mark or moves[place + 1].mark
     short = replace(exercise, moves=(*moves[:place], *moves[place + (1 if alone else 2) :]))
     ready = moves[place].mark or place == len(moves) - 2  # or its field must be pressed again first

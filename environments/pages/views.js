@@ -26,6 +26,13 @@
     if ('once' in pressed.dataset) delete pressed.dataset.shows;
   });
 
+  // What a field offers goes when something else is pressed.
+  addEventListener('click', ({ target }) => {
+    for (const field of document.querySelectorAll('[data-suggests]')) {
+      for (const list of named(field.dataset.suggests)) list.hidden ||= field !== target && !list.contains(target);
+    }
+  });
+
   addEventListener('input', ({ target }) => {
     const begun = target.value.toLowerCase();
     for (const list of named(target.dataset.suggests)) {

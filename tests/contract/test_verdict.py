@@ -44,7 +44,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     judge = WordOverlap()
     scored = [score_episode(trajectory.episode, judge) for trajectory in trajectories]
     rows = [
-        *agent_rows(trajectories, 0.0),
+        *agent_rows(trajectories, Bar(0.0)),
         *reward_rows(trajectories, bar=Bar(0.5), max_negatives=3, seed=0),
     ]
     files = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}

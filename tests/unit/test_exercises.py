@@ -6,12 +6,13 @@ import random
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from environments.pages import forms, journeys, presses
 from environments.pages.blocks import Draft, Thing
-from environments.pages.exercise import Exercise, act_out, mistyped, random_exercise, spoiled
+from environments.pages.exercise import Exercise, act_out, left_undone, mistyped, random_exercise, spoiled
 from environments.pages.job import Job, Part
 from environments.pages.page import dressed
 from environments.pages.studio import Studio
@@ -202,6 +203,25 @@ def test_the_boxes_are_as_they_were_told_to_be(studio: Studio, part: Part) -> No
             assert on(studio, box) is (part is forms.untick)
 
 
+def test_what_is_offered_goes_when_something_else_is_pressed(studio: Studio) -> None:
+    """And the field keeps what was typed alone: nothing but its text tells that nothing was taken."""
+    for seed in range(12):
+        chooser = random.Random(seed)
+        job = Job(Draft(chooser, Words(LEXICON, chooser)))
+        forms.complete(job)
+        forms.send(job)
+        exercise = Exercise(dressed(job.draft, job.blocks), "", tuple(job.moves))
+        box, begun, taken, pressed = exercise.moves
+        steps = act_out(studio, replace(exercise, moves=(box, begun, pressed)))
+        if steps:
+            break
+    offered = [len([one for one in step.observation.elements if one.kind in ("option", "link")]) for step in steps]
+    assert offered[2] > 1
+    assert offered[:2] + offered[3:] == [0, 0, 0]
+    assert values(studio)[0] == begun.text
+    assert taken.mark
+
+
 def test_a_number_is_counted_to_what_was_asked(studio: Studio) -> None:
     exercise, _ = done(studio, forms.count_up)
     wanted = re.search(r"-?\d+", exercise.instruction)
@@ -370,3 +390,12 @@ def test_fields_that_nobody_asks_for_stand_beside_a_button_that_is_to_be_pressed
             idle.append(exercise)
     assert len(idle) >= 5
     assert not any(move.text for exercise in idle for move in exercise.moves)
+
+
+def test_what_is_left_undone_is_mostly_what_comes_last() -> None:
+    exercise = made(forms.complete, 0)
+    field, begun, taken = exercise.moves
+    longer = replace(exercise, moves=(field, begun, taken, field))
+    found = [left_undone(longer, random.Random(seed)) for seed in range(200)]
+    too_soon = [one for one in found if one and one[0].moves == (field, begun, field)]
+    assert 0.55 < len(too_soon) / len(found) < 0.78  # a half, and a third of the other

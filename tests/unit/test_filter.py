@@ -230,6 +230,11 @@ def test_what_is_right_is_told_by_the_surest_path_without_a_slip() -> None:
         (trajectory(click(MAIL), click(SUBMIT), scores={0: 0.49, 1: 0.9}), Rejection.LOW_STEP),
         (trajectory(click(MAIL), click(SUBMIT), scores={0: 0.5, 1: 0.9}), None),
         (trajectory(click(MAIL), click(SUBMIT), scores={1: 0.9}), None),  # what was not scored is not low
+        (trajectory(click(MAIL), click(SUBMIT), scores={0: 0.1}, candidates={0: (tried(click(NAME), 0.1),)}), None),
+        (
+            trajectory(click(MAIL), click(SUBMIT), scores={0: 0.1}, candidates={0: (tried(click(NAME), 0.2),)}),
+            Rejection.LOW_STEP,
+        ),
         (trajectory(click(MAIL), COMPLETE, scores={0: 0.9, 1: 0.1}), None),  # its outcome is judged, not its last word
     ],
 )
@@ -292,7 +297,7 @@ def test_a_continuation_may_make_up_for_the_slips_of_the_failed_path() -> None:
         *(click(MAIL), click(MAIL), click(SUBMIT)), origin=Origin.CONTINUATION, parent="r/0", shared=1, scores=scores
     )
     assert rejection(made_up, Bar(0.5, 0.5)) is None
-    assert [row.step for row in agent_rows([made_up], 0.5)] == [1, 2, 3]  # and its slip is not imitated
+    assert [row.step for row in agent_rows([made_up], Bar(0.0, 0.5))] == [1, 2, 3]  # and its slip is not imitated
     assert rejection(replace(made_up, shared=0), Bar(0.5, 0.5)) is Rejection.LOW_STEP
 
 
@@ -322,7 +327,7 @@ def _of(goal: str, instances: Iterable[Instance]) -> int:
 
 def test_agent_rows_end_with_one_complete_however_the_path_ended() -> None:
     for path, source in ((SOLVED, "accepted"), (demonstration(click(NAME), click(SUBMIT)), "demonstration")):
-        rows = agent_rows([path], 0.0)
+        rows = agent_rows([path], Bar(0.0))
         assert [(row.step, row.action) for row in rows] == [
             (0, str(click(NAME))),
             (1, str(click(SUBMIT))),
@@ -337,14 +342,14 @@ def test_a_slip_on_the_way_to_success_is_not_imitated() -> None:
     corrected = trajectory(
         *way, scores={1: 0.09, 2: 0.1, 3: 0.8}, origin=Origin.CONTINUATION, parent=FAILED.id, shared=2
     )
-    rows = agent_rows([corrected], 0.1)
+    rows = agent_rows([corrected], Bar(0.0, 0.1))
     assert [(row.step, row.source) for row in rows] == [(step, "corrected") for step in (0, 2, 3, 4)]
-    assert [row.step for row in agent_rows([corrected], 0.0)] == [0, 1, 2, 3, 4]
+    assert [row.step for row in agent_rows([corrected], Bar(0.0))] == [0, 1, 2, 3, 4]
 
 
 def test_equal_agent_rows_are_kept_once_and_different_actions_both() -> None:
     paths = [trajectory(click(NAME), click(last), COMPLETE, seed=seed) for seed, last in enumerate((MAIL, MAIL, POST))]
-    rows = agent_rows(paths, 0.0)
+    rows = agent_rows(paths, Bar(0.0))
     assert [(row.seed, row.step) for row in rows] == [(0, 0), (0, 1), (0, 2), (2, 1), (2, 2)]
 
 
