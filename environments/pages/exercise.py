@@ -38,10 +38,10 @@ _FORMS: Mapping[tuple[Part, ...], int] = {
     (journeys.interrupted, send): 2, (journeys.two_pages,): 1, (journeys.choose_date, send): 1,
 }  # fmt: skip
 _REST: Mapping[tuple[Part, ...], int] = {
-    (presses.press,): 6, (presses.follow,): 3, (presses.turn,): 2, (forms.reach,): 4, (presses.touch,): 3,
-    (presses.count,): 1, (presses.name,): 1, (presses.in_order,): 2, (presses.extreme,): 1, (presses.ascending,): 1,
-    (presses.in_row,): 2, (presses.close,): 1, (presses.day,): 1, (journeys.unfold,): 3, (journeys.tabbed,): 3,
-    (journeys.menu,): 2, (journeys.leaf,): 2, (journeys.search,): 4, (journeys.letters,): 3,
+    (presses.press,): 6, (presses.follow,): 3, (presses.turn,): 2, (forms.reach,): 4, (presses.touch,): 5,
+    (presses.count,): 3, (presses.name,): 4, (presses.tell_colour,): 2, (presses.in_order,): 2, (presses.extreme,): 1,
+    (presses.ascending,): 1, (presses.in_row,): 2, (presses.close,): 1, (presses.day,): 1, (journeys.unfold,): 3,
+    (journeys.tabbed,): 3, (journeys.menu,): 2, (journeys.leaf,): 2, (journeys.search,): 4, (journeys.letters,): 3,
 }  # fmt: skip
 _LISTS: Sequence[Block] = (buttons, link_list, lambda draft: checkboxes(draft, ticked=0))
 _INPUTS: Sequence[Block] = (

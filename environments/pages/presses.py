@@ -17,7 +17,7 @@ from environments.pages.blocks import (
     patches,
     tabs,
 )
-from environments.pages.figures import SHAPES
+from environments.pages.figures import COLOURS, SHAPES
 from environments.pages.forms import row_of_buttons
 from environments.pages.job import Job, Move, listed
 from environments.pages.wordings import single
@@ -26,8 +26,16 @@ _FOLLOW = ("follow {name}", 'go where "{name}" leads', "take the link {name}", '
 _TURN = ("turn to {name}", 'bring up "{name}"', "go to the tab {name}", 'show the page "{name}"')
 _PRESS = ("press {name}", 'hit "{name}"', 'push the button "{name}"', "press the one that says {name}")
 _TOUCH = ("press the {name}", "tap the {name}", "click the {name}", "go for the {name}", "choose the {name}")
-_COUNT = ("say how many {name}s there are", "count the {name}s", "tell the number of {name}s")
-_NAME = ("say what is drawn", "name the figure", "tell what the picture shows")
+_COUNT = (
+    "say how many {name} there are",
+    "count the {name}",
+    "tell the number of {name}",
+    "say how often you see {name}",
+)
+_NAME = ("say what is drawn", "name the figure", "tell what the picture shows", "choose the word for what is drawn")
+_COLOUR = ("say what colour it has", "name the colour of the figure", "choose the word for its colour")
+_ALSO = {"letter": ("letter", "character"), "digit": ("digit", "number", "numeral"), "gray": ("gray", "grey")}
+_CASES = (str.lower, str.title, str.title, str.upper)  # of answers
 _IN_ORDER = ("press {names} in this order", "press one after the other: {names}", "first press {names}")
 _EXTREME = {
     max: ("press the largest number", "take the highest"),
@@ -70,16 +78,40 @@ def touch(job: Job) -> None:
 def count(job: Job) -> None:
     """The button is pressed that says how many figures fit a description."""
     block, drawn = job.made(figures)
-    shown = job.draft.chooser.choice(drawn).shape
-    number = sum(thing.shape == shown for thing in drawn)
-    _answer(job, block, _COUNT, str(number), [str(one) for one in range(1, 1 + max(4, len(drawn)))], shown)
+    chooser = job.draft.chooser
+    wanted = chooser.choice(_descriptions(chooser.choice(drawn)))
+    number = sum(wanted in _descriptions(thing) for thing in drawn)
+    offered = [number, *chooser.sample([one for one in range(10) if one != number], chooser.randint(3, 5))]
+    chooser.shuffle(offered)
+    _answer(job, block, _COUNT, str(number), [str(one) for one in offered], wanted)
+
+
+def _descriptions(figure: Thing) -> list[str]:
+    """What figures like one are called, when there may be several."""
+    kinds = [f"{figure.shape}s", "figures"]
+    told = [f"{fact} {kind}" for fact in (figure.colour, figure.size) for kind in kinds]
+    return [kinds[0], *told, f"{figure.size} {figure.colour} {kinds[1]}"]
 
 
 def name(job: Job) -> None:
     """The button is pressed that names the one figure."""
     block, (figure,) = job.made(one_figure)
-    others = [name for name in (*SHAPES, "letter", "digit") if name != figure.shape]
-    _answer(job, block, _NAME, figure.shape, sorted([figure.shape, *job.draft.chooser.sample(others, 3)]), "")
+    _choose_word(job, block, _NAME, figure.shape, (*SHAPES, "letter", "digit"))
+
+
+def tell_colour(job: Job) -> None:
+    """The button is pressed that names the colour of the one figure."""
+    block, (figure,) = job.made(one_figure)
+    _choose_word(job, block, _COLOUR, figure.colour, tuple(COLOURS))
+
+
+def _choose_word(job: Job, block: str, wordings: Sequence[str], answer: str, words: Sequence[str]) -> None:
+    """A block, and the button that says the answer, among some that say other words of its kind."""
+    chooser = job.draft.chooser
+    others = chooser.sample([word for word in words if word != answer], chooser.randint(2, 5))
+    case = chooser.choice(_CASES)
+    said = {word: case(chooser.choice(_ALSO.get(word, (word,)))) for word in (answer, *others)}
+    _answer(job, block, wordings, said[answer], chooser.sample(list(said.values()), len(said)), "")
 
 
 def in_order(job: Job) -> None:

@@ -33,8 +33,17 @@ def single(things: Sequence[Thing], chooser: random.Random) -> list[tuple[str, T
 
 
 def _wordings(thing: Thing) -> list[str]:
-    if thing.sort != "figure":
-        return [describe(thing)]
-    parts = ((thing.size, thing.colour, thing.shape), (thing.colour, thing.shape), (thing.size, thing.shape),
-             (thing.shape,), (thing.colour, "figure"), (thing.size, thing.colour, "figure"))  # fmt: skip
-    return list(dict.fromkeys(" ".join(word for word in words if word) for words in parts))
+    match thing.sort:
+        case "figure":
+            return _joined((thing.size, thing.colour, thing.shape), (thing.colour, thing.shape),
+                           (thing.size, thing.shape), (thing.shape,), (thing.colour, "figure"),
+                           (thing.size, thing.colour, "figure"))  # fmt: skip
+        case "box":
+            return _joined((thing.size, thing.colour, "box"), (thing.colour, "box"), (thing.colour, "coloured box"),
+                           ("box in", thing.colour))  # fmt: skip
+    return [describe(thing)]
+
+
+def _joined(*parts: tuple[str, ...]) -> list[str]:
+    """Each wording of several words, of which some may be missing."""
+    return list(dict.fromkeys(" ".join(filter(None, words)) for words in parts))

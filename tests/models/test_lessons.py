@@ -48,7 +48,7 @@ def _check(scene: Scene, lesson: Lesson) -> None:
     if lesson.kind == "finding":
         for line in lesson.answer.split("\n"):
             said, _, place = line.rpartition(" ")
-            assert set(said.split()) <= {*describe(drawn[place]).split(), "figure"}
+            assert set(said.split()) <= {*describe(drawn[place]).split(), "figure", "coloured", "in"}
     if lesson.kind == "telling":
         for line in lesson.answer.split("\n"):
             place, _, said = line.partition(" ")

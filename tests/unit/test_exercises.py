@@ -16,6 +16,7 @@ from environments.pages.exercise import Exercise, act_out, left_undone, mistyped
 from environments.pages.job import Job, Part
 from environments.pages.page import dressed
 from environments.pages.studio import Studio
+from environments.pages.wordings import single
 from environments.pages.words import Words
 from environments.types import COMPLETE, Step
 
@@ -24,8 +25,8 @@ PARTS: tuple[Part, ...] = (
     forms.write, forms.write_twice, forms.write_there, forms.reach, forms.recast, forms.look_up, forms.copy,
     forms.copy_one, forms.tick, forms.tick_many, forms.tick_all, forms.untick, forms.pick, forms.drop, forms.count_up,
     forms.complete, forms.send,
-    presses.press, presses.follow, presses.turn, presses.touch, presses.count, presses.name, presses.in_order,
-    presses.extreme, presses.ascending, presses.in_row, presses.close, presses.day,
+    presses.press, presses.follow, presses.turn, presses.touch, presses.count, presses.name, presses.tell_colour,
+    presses.in_order, presses.extreme, presses.ascending, presses.in_row, presses.close, presses.day,
     journeys.unfold, journeys.tabbed, journeys.menu, journeys.leaf, journeys.search, journeys.choose_date,
     journeys.letters, journeys.two_pages, journeys.interrupted,
 )  # fmt: skip
@@ -239,6 +240,42 @@ def test_of_what_is_offered_that_is_taken_which_begins_and_ends_so(studio: Studi
     assert value in offered
     assert sum(one.endswith(end) for one in offered) == 1
     assert not any(element.kind in ("option", "link") for element in steps[0].observation.elements)
+
+
+def test_the_number_that_is_pressed_is_how_many_figures_fit() -> None:
+    for seed in range(60):
+        exercise = made(presses.count, seed)
+        told = set(exercise.instruction.split())
+        figures = [thing for thing in exercise.page.things if thing.sort == "figure"]
+        facts = [{thing.colour, thing.size, f"{thing.shape}s", "figures"} for thing in figures]
+        wanted = told & set().union(*facts)
+        assert int(_pressed(exercise).text) == sum(wanted <= one for one in facts), exercise.instruction
+        assert wanted - {"figures"}
+
+
+@pytest.mark.parametrize("part", [presses.name, presses.tell_colour])
+def test_the_word_that_is_pressed_and_no_other_is_what_the_figure_is(part: Part) -> None:
+    also = {"number": "digit", "numeral": "digit", "character": "letter", "grey": "gray"}
+    for seed in range(60):
+        exercise = made(part, seed)
+        (figure,) = (thing for thing in exercise.page.things if thing.sort == "figure")
+        words = [thing.text.lower() for thing in exercise.page.things if thing.sort == "button"]
+        truth = figure.shape if part is presses.name else figure.colour
+        assert [also.get(word, word) for word in words].count(truth) == 1
+        pressed = _pressed(exercise).text.lower()
+        assert also.get(pressed, pressed) == truth
+
+
+def _pressed(exercise: Exercise) -> Thing:
+    """What its one move presses."""
+    (move,) = exercise.moves
+    return next(thing for thing in exercise.page.things if thing.mark == move.mark)
+
+
+def test_a_box_is_told_by_its_colour_alone_too() -> None:
+    told = {"box in red", "red box", "red coloured box", "large red box"}
+    things = [Thing("a", "box", colour="red", size="large"), Thing("b", "box", colour="blue", size="large")]
+    assert {single(things, random.Random(seed))[0][0] for seed in range(40)} == told
 
 
 @pytest.mark.parametrize("part", [presses.in_order, presses.ascending])
