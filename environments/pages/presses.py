@@ -27,14 +27,23 @@ _TURN = ("turn to {name}", 'bring up "{name}"', "go to the tab {name}", 'show th
 _PRESS = ("press {name}", 'hit "{name}"', 'push the button "{name}"', "press the one that says {name}")
 _TOUCH = ("press the {name}", "tap the {name}", "click the {name}", "go for the {name}", "choose the {name}")
 _COUNT = (
-    "say how many {name} there are",
-    "count the {name}",
-    "tell the number of {name}",
-    "say how often you see {name}",
-)
-_NAME = ("say what is drawn", "name the figure", "tell what the picture shows", "choose the word for what is drawn")
-_COLOUR = ("say what colour it has", "name the colour of the figure", "choose the word for its colour")
-_ALSO = {"letter": ("letter", "character"), "digit": ("digit", "number", "numeral"), "gray": ("gray", "grey")}
+    "say how many {name} there are", "count the {name}", "tell the number of {name}", "press the number of {name}",
+    "say how often you see {name}", "choose by its button how many {name} you can see",
+)  # fmt: skip
+_NAME = (
+    "say what is drawn", "name the figure", "tell what the picture shows", "choose the word for what is drawn",
+    "press the button that says what the figure is", "tap the word that fits the drawing",
+    "pick the button whose word describes what you see", "press what the shape is called",
+    "hit the right name for the picture",
+)  # fmt: skip
+_COLOUR = (
+    "say what colour it has", "name the colour of the figure", "choose the word for its colour",
+    "press the button that says the colour of the drawing", "pick the word that describes its colour",
+)  # fmt: skip
+_SIGNS = ("letter", "digit")
+_ALSO = {"letter": ("letter", "character"), "digit": ("digit", "number", "numeral"), "gray": ("gray", "grey"),
+         "square": ("square", "rectangle")}  # fmt: skip
+_LIKE = {"square": "rectangle", "rectangle": "square"}  # the one may be called the other
 _CASES = (str.lower, str.title, str.title, str.upper)  # of answers
 _IN_ORDER = ("press {names} in this order", "press one after the other: {names}", "first press {names}")
 _EXTREME = {
@@ -88,15 +97,15 @@ def count(job: Job) -> None:
 
 def _descriptions(figure: Thing) -> list[str]:
     """What figures like one are called, when there may be several."""
-    kinds = [f"{figure.shape}s", "figures"]
+    kinds = [f"{figure.shape}s", "figures", "items", f"{figure.text}s" if figure.text else "shapes"]
     told = [f"{fact} {kind}" for fact in (figure.colour, figure.size) for kind in kinds]
-    return [kinds[0], *told, f"{figure.size} {figure.colour} {kinds[1]}"]
+    return [kinds[0], kinds[3], *told, f"{figure.size} {figure.colour} {kinds[1]}"]
 
 
 def name(job: Job) -> None:
     """The button is pressed that names the one figure."""
     block, (figure,) = job.made(one_figure)
-    _choose_word(job, block, _NAME, figure.shape, (*SHAPES, "letter", "digit"))
+    _choose_word(job, block, _NAME, figure.shape, (*SHAPES, *_SIGNS))
 
 
 def tell_colour(job: Job) -> None:
@@ -108,7 +117,7 @@ def tell_colour(job: Job) -> None:
 def _choose_word(job: Job, block: str, wordings: Sequence[str], answer: str, words: Sequence[str]) -> None:
     """A block, and the button that says the answer, among some that say other words of its kind."""
     chooser = job.draft.chooser
-    others = chooser.sample([word for word in words if word != answer], chooser.randint(2, 5))
+    others = chooser.sample([word for word in words if word not in (answer, _LIKE.get(answer))], chooser.randint(2, 5))
     case = chooser.choice(_CASES)
     said = {word: case(chooser.choice(_ALSO.get(word, (word,)))) for word in (answer, *others)}
     _answer(job, block, wordings, said[answer], chooser.sample(list(said.values()), len(said)), "")
