@@ -239,7 +239,7 @@ def patches(draft: Draft) -> str:
 
 def figures(draft: Draft) -> str:
     """Shapes, letters and digits of several colours and two sizes."""
-    return "<div>" + " ".join(_figure(draft) for _ in range(draft.chooser.randint(1, 9))) + "</div>"
+    return "<div>" + " ".join(_figure(draft) for _ in range(draft.chooser.randint(1, 16))) + "</div>"
 
 
 def one_figure(draft: Draft) -> str:

@@ -20,12 +20,21 @@ from environments.pages.blocks import (
 from environments.pages.figures import COLOURS, SHAPES
 from environments.pages.forms import row_of_buttons
 from environments.pages.job import Job, Move, listed
-from environments.pages.wordings import single
+from environments.pages.wordings import facts, kinds, single
 
 _FOLLOW = ("follow {name}", 'go where "{name}" leads', "take the link {name}", 'visit "{name}"')
 _TURN = ("turn to {name}", 'bring up "{name}"', "go to the tab {name}", 'show the page "{name}"')
 _PRESS = ("press {name}", 'hit "{name}"', 'push the button "{name}"', "press the one that says {name}")
-_TOUCH = ("press the {name}", "tap the {name}", "click the {name}", "go for the {name}", "choose the {name}")
+_TOUCH = (
+    "press the {name}",
+    "tap the {name}",
+    "click the {name}",
+    "go for the {name}",
+    "choose the {name}",
+    "press a {name}",
+    "tap on a {name}",
+    "pick any {name}",
+)
 _COUNT = (
     "say how many {name} there are", "count the {name}", "tell the number of {name}", "press the number of {name}",
     "say how often you see {name}", "choose by its button how many {name} you can see",
@@ -97,9 +106,8 @@ def count(job: Job) -> None:
 
 def _descriptions(figure: Thing) -> list[str]:
     """What figures like one are called, when there may be several."""
-    kinds = [f"{figure.shape}s", "figures", "items", f"{figure.text}s" if figure.text else "shapes"]
-    told = [f"{fact} {kind}" for fact in (figure.colour, figure.size) for kind in kinds]
-    return [kinds[0], kinds[3], *told, f"{figure.size} {figure.colour} {kinds[1]}"]
+    plurals = [f"{kind}es" if kind.endswith("ss") else f"{kind}s" for kind in kinds(figure)]
+    return [told for kind in plurals for told in facts(figure, kind)]
 
 
 def name(job: Job) -> None:

@@ -35,13 +35,23 @@ def single(things: Sequence[Thing], chooser: random.Random) -> list[tuple[str, T
 def _wordings(thing: Thing) -> list[str]:
     match thing.sort:
         case "figure":
-            return _joined((thing.size, thing.colour, thing.shape), (thing.colour, thing.shape),
-                           (thing.size, thing.shape), (thing.shape,), (thing.colour, "figure"),
-                           (thing.size, thing.colour, "figure"))  # fmt: skip
+            return [told for kind in kinds(thing) for told in facts(thing, kind)]
         case "box":
             return _joined((thing.size, thing.colour, "box"), (thing.colour, "box"), (thing.colour, "coloured box"),
                            ("box in", thing.colour))  # fmt: skip
     return [describe(thing)]
+
+
+def kinds(figure: Thing) -> list[str]:
+    """What a figure may be called: an item, its shape, or the sign that it is."""
+    if figure.text:
+        return ["item", "figure", figure.text, figure.shape, *(("number",) if figure.shape == "digit" else ())]
+    return ["item", "figure", "shape", figure.shape, *(("rectangle",) if figure.shape == "square" else ())]
+
+
+def facts(figure: Thing, kind: str) -> list[str]:
+    """A kind of figure by itself, with the figure's colour, its size, and both."""
+    return _joined((kind,), (figure.colour, kind), (figure.size, kind), (figure.size, figure.colour, kind))
 
 
 def _joined(*parts: tuple[str, ...]) -> list[str]:
