@@ -217,8 +217,7 @@ def tabs(draft: Draft) -> str:
 
 def _choices(draft: Draft, role: str, tag: str, count: int, longest: int) -> str:
     chosen, found = draft.chooser.randrange(count), ""
-    for place in range(count):
-        text = draft.words.label(longest)
+    for place, text in enumerate(draft.words.labels(count, longest)):
         mark = draft.note(role, text, on=place == chosen)
         state = 'class="chosen" aria-selected="true"' if place == chosen else ""
         found += f'<{tag} role="{role}" {mark} {state}>{escape(text)}</{tag}>'

@@ -40,8 +40,9 @@ _FORMS: Mapping[tuple[Part, ...], int] = {
 _REST: Mapping[tuple[Part, ...], int] = {
     (presses.press,): 6, (presses.follow,): 3, (presses.turn,): 2, (forms.reach,): 4, (presses.touch,): 5,
     (presses.count,): 3, (presses.name,): 4, (presses.tell_colour,): 2, (presses.in_order,): 2, (presses.extreme,): 1,
-    (presses.ascending,): 1, (presses.in_row,): 2, (presses.close,): 1, (presses.day,): 1, (journeys.unfold,): 3,
-    (journeys.tabbed,): 3, (journeys.menu,): 2, (journeys.leaf,): 2, (journeys.search,): 4, (journeys.letters,): 3,
+    (presses.ascending,): 1, (presses.in_row,): 2, (presses.close,): 1, (presses.day,): 1, (journeys.unfold,): 4,
+    (journeys.tabbed,): 4, (journeys.menu,): 4, (journeys.tree,): 4, (journeys.leaf,): 2,
+    (journeys.search,): 4, (journeys.letters,): 3,
 }  # fmt: skip
 _LISTS: Sequence[Block] = (buttons, link_list, lambda draft: checkboxes(draft, ticked=0))
 _INPUTS: Sequence[Block] = (
@@ -51,7 +52,8 @@ _INPUTS: Sequence[Block] = (
 _IDLE: Mapping[Part, Sequence[Block]] = {  # what may stand beside what is pressed, and is not asked for
     **dict.fromkeys((presses.press, presses.follow, presses.turn), (*_INPUTS, *_LISTS)),
     **dict.fromkeys((presses.touch, presses.in_order, presses.extreme, presses.ascending, presses.in_row), _INPUTS),
-    **dict.fromkeys((presses.close, presses.day, journeys.unfold, journeys.tabbed, journeys.menu), _INPUTS),
+    **dict.fromkeys((presses.close, presses.day, journeys.unfold, journeys.tabbed), _INPUTS),
+    **dict.fromkeys((journeys.menu, journeys.tree), _INPUTS),
     forms.reach: (buttons, link_list),  # a check box is a box, too
 }
 
@@ -120,6 +122,8 @@ def left_undone(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, M
     if len(moves) < 2:
         return None
     place = len(moves) - 2 if chooser.random() < _TOO_SOON else chooser.randrange(len(moves) - 1)
+    if moves[place].either:
+        return None  # it may have been for nothing
     alone = not moves[place].mark or moves[place + 1].mark
     short = replace(exercise, moves=(*moves[:place], *moves[place + (1 if alone else 2) :]))
     ready = moves[place].mark or place == len(moves) - 2  # or its field must be pressed again first
@@ -168,6 +172,8 @@ def _wrong_texts(exercise: Exercise, text: str, texts: Iterable[str]) -> list[st
 
 def _wrong_moves(exercise: Exercise, move: Move, chooser: random.Random) -> list[Move]:
     """What may be done in the place of a move, and is wrong."""
+    if move.either:
+        return []  # another way to look for the same
     if move.text:
         return [Move(text=text) for text in mistyped(exercise, move.text, chooser)]
     things = exercise.page.things

@@ -10,11 +10,15 @@ from environments.pages.blocks import Block, Draft, Thing
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One action of a plan: press the thing of a mark or the option of a text, or type a text."""
+    """One action of a plan: press the thing of a mark or the option of a text, or type a text.
+
+    Where it only looks for something, what is called ``either`` might be pressed as well.
+    """
 
     mark: str = ""
     option: str = ""
     text: str = ""
+    either: tuple[str, ...] = ()
 
 
 @dataclass

@@ -72,6 +72,7 @@ def _style(draft: Draft) -> str:
         "table{border-collapse:collapse} .striped tr:nth-child(2n){background:#8884}",
         f".chosen{{background:{accent};color:white}} .open{{border:1px solid #777}}",
         f".tabs span{{display:inline-block;padding:{choose.randint(1, 5)}px;border:1px solid #999}}",
+        ".fold::before{content:'▸ '} .fold.chosen::before{content:'▾ '}",
         f".dialog{{border:1px solid #888;padding:4px;box-shadow:{choose.choice(('none', '2px 2px 4px #8888'))}}}",
         f".bar{{background:{choose.choice(('#ddd', accent))};color:{choose.choice(('black', 'white'))}}}",
         ".row{border-bottom:1px solid #bbb;padding:2px} [hidden]{display:none!important}",

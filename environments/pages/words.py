@@ -8,6 +8,7 @@ import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
+_NUMBERED = ("{stem} {number}", "{stem} #{number}", "{number}. {stem}")
 _SEPARATORS = (" ", " ", " ", " ", "-", "_", "/", " & ", ", ", ": ")
 
 
@@ -36,6 +37,13 @@ class Words:
             pass
         self._given[label.lower()] = label
         return label
+
+    def labels(self, count: int, longest: int) -> list[str]:
+        """So many names: they have nothing in common, or are one name with a number each."""
+        if self._chooser.random() < 0.5:
+            return [self.label(longest) for _ in range(count)]
+        stem, form = self.label(1), self._chooser.choice(_NUMBERED)
+        return [form.format(stem=stem, number=number) for number in range(1, count + 1)]
 
     def sentence(self, shortest: int, longest: int) -> str:
         """Running text of so many words."""

@@ -128,6 +128,7 @@ def _wrong(steps: Sequence[Step], at: int, exercise: Exercise, chooser: random.R
     """Actions that do not lead on, but for `complete`.
 
     Presses that are still to come are not among them, for their order is free, unless a text is due; the last is.
+    Nor is what might be opened as well, where what is wanted is still to be found.
     """
     right = steps[at].action
     held = exercise.ordered or right.kind is Kind.TYPE
@@ -137,7 +138,9 @@ def _wrong(steps: Sequence[Step], at: int, exercise: Exercise, chooser: random.R
     typed = [Action(Kind.TYPE, text=text) for text in (*texts, *slips)]
     clicks = [Action.click(element) for element in steps[at].observation.elements]
     taken = [step.action for step in steps[:at]]
-    fine = {str(action) for action in (right, *free)}
+    either = exercise.moves[at].either if right != COMPLETE else ()
+    also = [Action.click(element) for element in steps[at].observation.elements if element.text in either]
+    fine = {str(action) for action in (right, *free, *also)}
     return [action for action in dict.fromkeys([*clicks, *typed, *taken]) if str(action) not in fine]
 
 

@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from environments.pages import forms, journeys, presses
 from environments.pages.blocks import Draft, Thing
 from environments.pages.exercise import Exercise, act_out, left_undone, mistyped, random_exercise, spoiled
-from environments.pages.job import Job, Part
+from environments.pages.job import Job, Move, Part
 from environments.pages.page import dressed
 from environments.pages.studio import Studio
 from environments.pages.wordings import single
@@ -27,8 +28,8 @@ PARTS: tuple[Part, ...] = (
     forms.complete, forms.send,
     presses.press, presses.follow, presses.turn, presses.touch, presses.count, presses.name, presses.tell_colour,
     presses.in_order, presses.extreme, presses.ascending, presses.in_row, presses.close, presses.day,
-    journeys.unfold, journeys.tabbed, journeys.menu, journeys.leaf, journeys.search, journeys.choose_date,
-    journeys.letters, journeys.two_pages, journeys.interrupted,
+    journeys.unfold, journeys.tabbed, journeys.menu, journeys.tree, journeys.leaf, journeys.search,
+    journeys.choose_date, journeys.letters, journeys.two_pages, journeys.interrupted,
 )  # fmt: skip
 NUMBERS = {name: place for place, names in enumerate(forms.NTH) for name in names}
 _VALUES = "[...document.querySelectorAll('[data-mark]')].filter((one) => 'value' in one).map((one) => one.value)"
@@ -304,7 +305,7 @@ def test_the_largest_and_the_smallest_are_that(studio: Studio) -> None:
         assert int(pressed(exercise)[0].text) == (max if largest else min)(numbers)
 
 
-@pytest.mark.parametrize("part", [journeys.unfold, journeys.tabbed, journeys.menu, journeys.leaf])
+@pytest.mark.parametrize("part", [journeys.unfold, journeys.tabbed, journeys.menu, journeys.tree, journeys.leaf])
 def test_what_is_wanted_is_on_the_screen_only_at_the_end(studio: Studio, part: Part) -> None:
     several = 0
     for seed in range(16):
@@ -317,6 +318,39 @@ def test_what_is_wanted_is_on_the_screen_only_at_the_end(studio: Studio, part: P
         assert seen == [False] * (len(seen) - 1) + [True]
         several += len(seen) > 1
     assert several >= 4
+
+
+@pytest.mark.parametrize("part", [journeys.unfold, journeys.tabbed, journeys.menu, journeys.tree])
+def test_what_is_wanted_is_found_too_after_a_look_elsewhere(studio: Studio, part: Part) -> None:
+    found = 0
+    for seed in range(32):
+        exercise = made(part, seed)
+        first, *_ = exercise.moves
+        others = [one.mark for one in exercise.page.things if one.text in first.either and one.mark != first.mark]
+        assert len(exercise.moves) <= 8
+        assert not exercise.moves[-1].either
+        found += any(act_out(studio, replace(exercise, moves=(Move(mark=one), *exercise.moves))) for one in others)
+    assert found >= 3
+
+
+def test_a_tree_unfolds_until_what_is_wanted_is_seen(studio: Studio) -> None:
+    deepest = 0
+    for seed in range(24):
+        exercise = made(journeys.tree, seed)
+        steps = act_out(studio, exercise)
+        if steps is None:
+            continue
+        seen = [{element.text for element in step.observation.elements} for step in steps[:-1]]
+        assert all(after - before for before, after in pairwise(seen))  # each press brings things up
+        deepest = max(deepest, len(steps) - 2)
+        assert pressed(exercise)[-1].text in exercise.instruction
+    assert deepest >= 3
+
+
+def test_what_was_opened_in_vain_is_not_wrong_to_leave_undone() -> None:
+    move, vain = Move(mark="t0"), Move(mark="t1", either=("more",))
+    exercise = replace(made(journeys.tree, 0), moves=(vain, move))
+    assert all(left_undone(exercise, random.Random(seed)) is None for seed in range(9))
 
 
 def test_a_search_opens_what_it_was_told_by_number(studio: Studio) -> None:
