@@ -139,12 +139,15 @@ def checkboxes(draft: Draft, ticked: float = 0.4) -> str:
 
 
 def many_checkboxes(draft: Draft) -> str:
-    """Five boxes or more, none of them ticked."""
-    return _boxes(draft, draft.chooser.randint(5, 8), ticked=0)
+    """Five boxes or more, none of them ticked; many in two columns, at times with codes for names."""
+    count, longest = draft.chooser.randint(5, 12), draft.chooser.choice((0, 1, 2))
+    columns = 2 if longest < 2 and (count > 8 or draft.chance(0.3)) else 1
+    return f'<div style="columns:{columns}">{_boxes(draft, min(count, 8 * columns), 0, longest)}</div>'
 
 
-def _boxes(draft: Draft, count: int, ticked: float) -> str:
-    return "<div>" + "".join(_tick(draft, "checkbox", "", draft.chance(ticked)) for _ in range(count)) + "</div>"
+def _boxes(draft: Draft, count: int, ticked: float, longest: int = 2) -> str:
+    ticks = (_tick(draft, "checkbox", "", draft.chance(ticked), longest) for _ in range(count))
+    return f"<div>{''.join(ticks)}</div>"
 
 
 def radios(draft: Draft, chosen: bool = True) -> str:
@@ -154,8 +157,8 @@ def radios(draft: Draft, chosen: bool = True) -> str:
     return "<div>" + "".join(_tick(draft, "radio", group, place == place_on) for place in range(count)) + "</div>"
 
 
-def _tick(draft: Draft, sort: str, group: str, on: bool) -> str:
-    text = draft.words.label(2)
+def _tick(draft: Draft, sort: str, group: str, on: bool, longest: int = 2) -> str:
+    text = draft.words.label(longest)
     mark = draft.note(sort, text, group=group, on=on)
     end = "<br>" if draft.chance(0.85) else " "
     return f'<label><input type="{sort}" {mark} name="{group}" {"checked" if on else ""}>{escape(text)}</label>{end}'

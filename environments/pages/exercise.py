@@ -29,20 +29,22 @@ from environments.pages.words import Words
 from environments.types import COMPLETE, Action, Element, Kind, Step
 
 _FORMS: Mapping[tuple[Part, ...], int] = {
-    (forms.write, send): 2, (forms.write, forms.write, send): 6, (forms.write, forms.write, forms.write, send): 1,
+    (forms.write, send): 2, (forms.write, forms.write, send): 9, (forms.write, forms.write, forms.write, send): 1,
     (forms.write_twice, send): 4, (forms.write_there, send): 1, (forms.write_twice, forms.tick, send): 1,
     (forms.tick, send): 4, (forms.write, forms.tick, send): 1, (forms.pick, send): 1, (forms.drop, send): 1,
     (presses.touch, send): 1, (forms.recast, send): 8, (forms.look_up, send): 4, (forms.copy, send): 3,
-    (forms.copy_one, send): 2, (forms.tick_many, send): 3,
+    (forms.copy_one, send): 2, (forms.tick_many, send): 4,
     (forms.tick_all, send): 1, (forms.untick, send): 1, (forms.count_up, send): 2, (forms.complete, send): 8,
     (journeys.interrupted, send): 2, (journeys.two_pages,): 1, (journeys.choose_date, send): 1,
+    (forms.type_date, send): 1, (forms.write, forms.type_date, send): 3, (forms.drop, forms.answer): 1,
+    (forms.drop_drawn, forms.answer): 3,
 }  # fmt: skip
 _REST: Mapping[tuple[Part, ...], int] = {
     (presses.press,): 6, (presses.follow,): 3, (presses.turn,): 2, (forms.reach,): 4, (presses.touch,): 5,
     (presses.count,): 3, (presses.name,): 4, (presses.tell_colour,): 2, (presses.in_order,): 2, (presses.extreme,): 1,
     (presses.ascending,): 1, (presses.in_row,): 2, (presses.close,): 1, (presses.day,): 1, (journeys.unfold,): 4,
     (journeys.tabbed,): 4, (journeys.menu,): 4, (journeys.tree,): 4, (journeys.leaf,): 2,
-    (journeys.search,): 4, (journeys.letters,): 3,
+    (journeys.search,): 4, (journeys.letters,): 4, (journeys.posts,): 4,
 }  # fmt: skip
 _LISTS: Sequence[Block] = (buttons, link_list, lambda draft: checkboxes(draft, ticked=0))
 _INPUTS: Sequence[Block] = (
@@ -119,12 +121,13 @@ def left_undone(exercise: Exercise, chooser: random.Random) -> tuple[Exercise, M
     What is typed hangs on the press of its field, an option on that of its menu. None where there is nothing to leave.
     """
     moves = exercise.moves
-    if len(moves) < 2:
+    places = [place for place, move in enumerate(moves[:-1]) if move.mark or move.option or move.text]
+    if not places:
         return None
-    place = len(moves) - 2 if chooser.random() < _TOO_SOON else chooser.randrange(len(moves) - 1)
+    place = places[-1] if chooser.random() < _TOO_SOON else chooser.choice(places)
     if moves[place].either:
         return None  # it may have been for nothing
-    alone = not moves[place].mark or moves[place + 1].mark
+    alone = not moves[place].mark or not (moves[place + 1].option or moves[place + 1].text)
     short = replace(exercise, moves=(*moves[:place], *moves[place + (1 if alone else 2) :]))
     ready = moves[place].mark or place == len(moves) - 2  # or its field must be pressed again first
     return short, moves[place] if ready else moves[place - 1]
@@ -160,14 +163,22 @@ def mistyped(exercise: Exercise, text: str, chooser: random.Random) -> list[str]
 
 
 def _wrong_texts(exercise: Exercise, text: str, texts: Iterable[str]) -> list[str]:
-    """Those that are not the text, and do not bring up what it is to bring up."""
+    """Those that are not the text, nor the same number, and do not bring up what it is to bring up."""
     meant = {move.mark for move in exercise.moves}
-    offered = [thing.text.lower() for thing in exercise.page.things if thing.sort == "option" and thing.mark in meant]
+    options = [thing for thing in exercise.page.things if thing.sort == "option"]
+    offered = [thing.text.lower() for thing in options if thing.mark in meant or thing.text == text]
     return [
         one
         for one in dict.fromkeys(texts)
-        if one not in ("", text) and not any(option.startswith(one.lower()) for option in offered)
+        if one not in ("", text)
+        and not _same_number(one, text)
+        and not any(option.startswith(one.lower()) for option in offered)
     ]
+
+
+def _same_number(one: str, text: str) -> bool:
+    """Whether the digits of one text are the other, which is a number: a field for dates takes both."""
+    return text.isdigit() and re.sub(r"\D", "", one).lstrip("0") == text.lstrip("0")
 
 
 def _wrong_moves(exercise: Exercise, move: Move, chooser: random.Random) -> list[Move]:
@@ -182,6 +193,8 @@ def _wrong_moves(exercise: Exercise, move: Move, chooser: random.Random) -> list
         return [
             Move(option=option) for menu in menus if move.option in menu for option in menu if option != move.option
         ]
+    if not move.mark:
+        return []
     (sort,) = (thing.sort for thing in things if thing.mark == move.mark)
     meant = {other.mark for other in exercise.moves}
     return [Move(mark=thing.mark) for thing in things if thing.sort == sort and thing.mark not in meant]
@@ -204,6 +217,11 @@ def act_out(studio: Studio, exercise: Exercise) -> list[Step] | None:
 def _action(move: Move, shot: Shot) -> Action | None:
     if move.text:
         return Action(Kind.TYPE, text=move.text)
+    if move.key:
+        return Action(Kind.PRESS, text=move.key)
+    if move.seek:
+        seen = any(element.text == move.seek for element in shot.observation.elements)
+        return None if seen else Action(Kind.SCROLL, text="down")
     target = _option(move.option, shot) if move.option else shot.element(move.mark)
     return None if target is None else Action.click(target)
 

@@ -68,9 +68,10 @@ def shape(name: str, colour: str, size_px: int, attributes: str = "") -> str:
     )
 
 
-def icon(name: str, size_px: int, attributes: str = "") -> str:
-    """An icon drawn in lines of the text's colour, in a square of ``size_px``."""
+def icon(name: str, size_px: int, attributes: str = "", called: str = "") -> str:
+    """An icon drawn in lines of the text's colour, in a square of ``size_px``; at times ``called`` something."""
+    label = f'aria-label="{called}" pointer-events="bounding-box"' if called else ""
     return (
         f'<svg {attributes} width="{size_px}" height="{size_px}" viewBox="0 0 20 20" fill="none" '
-        f'stroke="currentColor" stroke-width="2"><path d="{ICONS[name]}"/></svg>'
+        f'stroke="currentColor" stroke-width="2"><path {label} d="{ICONS[name]}"/></svg>'
     )

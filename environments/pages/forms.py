@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, timedelta
+from html import escape
 
 from environments.pages.blocks import (
     Draft,
@@ -18,7 +20,8 @@ from environments.pages.blocks import (
     text_area,
     text_field,
 )
-from environments.pages.job import Job, Move, listed
+from environments.pages.figures import icon
+from environments.pages.job import Job, Move, listed, sought
 
 _WRITE = (
     'write "{value}" at {field}', 'put "{value}" into {field}', '{field} shall be "{value}"',
@@ -48,6 +51,16 @@ _TICK_ALL = ("tick all of them", "tick every box", "mark all there are")
 _UNTICK = ("clear {names}", "switch off {names}", "take the tick from {names}")
 _PICK = ("pick {names}", "choose {names}", "take {names}")
 _DROP = ("choose {names} from the menu", "set the menu to {names}", "open the menu and take {names}")
+_DROP_DRAWN = ("set it to {names}", "take {names} out of the list", "open the list and choose {names}")
+_ANSWER = ('then press the button "{name}"', "then answer {name}", "and take {place} button", 'and say "{name}"')
+_TYPE_DATE = (
+    "the date is {day}",
+    "write the date {day}",
+    "set {field} to {day}",
+    "put {day} into the field of the date",
+)
+_DAYS = ("%m/%d/%Y", "%m/%d/%Y", "%Y-%m-%d", "%d %B %Y", "%B %d, %Y")  # how a date is told
+_TYPED_DAYS = {"MM/DD/YYYY": "%m/%d/%Y", "YYYY-MM-DD": "%Y-%m-%d", "DD.MM.YYYY": "%d.%m.%Y", "YYYYMMDD": "%Y%m%d"}
 _COUNT_UP = ("set the number to {number}", "bring it to {number}", "make the number {number}")
 _COMPLETE = (
     'begin with "{start}" and take what ends with "{end}"', 'find the one from "{start}" to "{end}"',
@@ -132,9 +145,9 @@ def tick(job: Job) -> None:
 
 
 def tick_many(job: Job) -> None:
-    """Four of many boxes are ticked, or more, up to all."""
+    """Four of many boxes are ticked, or more, up to eight."""
     block, boxes = job.made(many_checkboxes)
-    _ticked(job, block, boxes, 4, len(boxes))
+    _ticked(job, block, boxes, 4, 8)
 
 
 def _ticked(job: Job, block: str, boxes: Sequence[Thing], fewest: int, most: int) -> None:
@@ -168,6 +181,59 @@ def drop(job: Job) -> None:
     block, (menu,) = job.made(drop_down)
     option = job.draft.chooser.choice(menu.group.split("\n")[1:])
     job.add(block, _DROP, [Move(mark=menu.mark), Move(option=option)], names=option)
+
+
+def drop_drawn(job: Job) -> None:
+    """An option is taken from a list that the page draws: pressed, or, where it is out of sight, typed, and Enter."""
+    draft, chooser = job.draft, job.draft.chooser
+    names, view = [draft.words.label(2) for _ in range(chooser.randint(3, 8))], draft.view()
+    seen, tall = chooser.randint(2, 4), chooser.randint(14, 22)
+    shown = f'<span {draft.note("shown")} style="cursor:pointer"></span>'
+    arrow = icon("menu", 12, draft.note("arrow"), chooser.choice(("arrow", "open", "toggle", "down")))
+    field, opens = draft.things[-2:]
+    role, fills = chooser.choice(('role="option"', "")), f'data-fills="{field.mark}" data-hides="{view}"'
+    look = f"height:{tall}px;overflow:hidden;white-space:nowrap"
+    rows, options = job.made(
+        lambda draft: "".join(
+            f'<div {role} {draft.note("option", name)} {fills} style="{look}">{escape(name)}</div>' for name in names
+        )
+    )
+    at = chooser.randrange(len(names))
+    moves = [*sought(names[at], (at + 1) * tall, seen * tall), Move(mark=options[at].mark)]
+    if at >= seen and draft.chance(0.6):
+        moves = [Move(text=names[at]), Move(key="Enter")]
+    height = f"height:{seen * tall}px;line-height:{tall}px;overflow:auto;cursor:pointer"
+    box = f'<div class="open">{shown} <span data-shows="{view}">{arrow}</span></div>'
+    job.ordered = True
+    job.add(f'{box}<div class="open" data-view="{view}" data-finds hidden style="{height}">{rows}</div>', _DROP_DRAWN,
+            [Move(mark=opens.mark), *moves], names=names[at])  # fmt: skip
+
+
+def type_date(job: Job) -> None:
+    """A date is typed: part by part from the first on in a field of dates, else in the form that the field shows."""
+    chooser, label = job.draft.chooser, job.draft.words.label(2)
+    mark = job.draft.note("textbox", group=label)
+    (box,) = job.draft.things[-1:]
+    day = date(1950, 1, 1) + timedelta(days=chooser.randrange(36500))
+    look = f"width:{chooser.randint(100, 135)}px;font:12px Arial;padding:1px"  # its middle is the last part
+    if job.draft.chance(0.6):
+        kind, first = 'type="date"', [Move(key="ArrowLeft")] * 2
+        text = f"{day:%m%d%Y}"
+    else:
+        hint, form = chooser.choice(list(_TYPED_DAYS.items()))
+        kind, first, text = f'type="text" placeholder="{hint}"', [], day.strftime(form)
+    job.ordered = True
+    moves, told = [Move(mark=box.mark), *first, Move(text=text)], day.strftime(chooser.choice(_DAYS))
+    field = f'<input {kind} {mark} style="{look}">'
+    job.add(f"<div>{escape(label)}<br>{field}</div>", _TYPE_DATE, moves, field=label, day=told)
+
+
+def answer(job: Job) -> None:
+    """One of several buttons, told by what it says or by its number, ends it."""
+    block, buttons = job.made(lambda draft: row_of_buttons(draft, 2, 4))
+    at = job.draft.chooser.randrange(len(buttons))
+    place = f"the {job.draft.chooser.choice(NTH[at])}"
+    job.add(block, _ANSWER, [Move(mark=buttons[at].mark)], name=buttons[at].text, place=place)
 
 
 def count_up(job: Job) -> None:

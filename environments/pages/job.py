@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 
 from environments.pages.blocks import Block, Draft, Thing
+
+_SCROLL_SHARE = 0.8  # of the height that is seen, a scroll moves
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One action of a plan: press the thing of a mark or the option of a text, or type a text.
+    """One action of a plan: press the thing of a mark, the option of a text or a key, or type a text.
 
-    Where it only looks for something, what is called ``either`` might be pressed as well.
+    Where it is to ``seek`` a text, it scrolls down, for that is not seen yet. Where it only looks for something, what
+    is called ``either`` might be pressed as well.
     """
 
     mark: str = ""
     option: str = ""
     text: str = ""
+    key: str = ""
+    seek: str = ""
     either: tuple[str, ...] = ()
 
 
@@ -56,3 +62,8 @@ Part = Callable[[Job], None]
 def listed(names: Sequence[str]) -> str:
     """Names in a row, with commas between them."""
     return ", ".join(names)
+
+
+def sought(text: str, bottom_px: float, height_px: int) -> list[Move]:
+    """The scrolls that bring up a text that ends so far below the beginning of a list that is ``height_px`` high."""
+    return [Move(seek=text)] * ceil(max(0.0, bottom_px - height_px) / (_SCROLL_SHARE * height_px))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from html import escape
@@ -11,7 +11,7 @@ from random import Random
 
 from environments.pages.blocks import Draft, Thing, button, link, text_field
 from environments.pages.figures import icon
-from environments.pages.job import Job, Move
+from environments.pages.job import Job, Move, sought
 
 _WITHIN = ('open "{view}" and press {name}', "press {name} under {view}", "go to {view}, then take {name}")
 _SOMEWHERE = ("find {name} and press it", "look for {name} and take it", "press {name}, wherever it is")
@@ -44,9 +44,36 @@ _DATE = ("set the date to {day}", "take {day} from the calendar", "the day is {d
 _LETTERS = {
     "reply": ('answer {who} with "{value}"', 'reply "{value}" to {who}', 'write back "{value}" to {who}'),
     "share": ('pass what {who} wrote on to "{value}"', 'send the letter of {who} on to "{value}"'),
-    "delete": ("throw the letter of {who} away", "delete what {who} wrote"),
-    "favorite": ("mark the letter of {who} as a favorite", "give the letter of {who} a star"),
-}
+    "delete": ("throw the letter of {who} away", "delete what {who} wrote", "use {sign} on the letter of {who}"),
+    "favorite": (
+        "mark the letter of {who} as a favorite", "give the letter of {who} a star", "the letter of {who}: {sign}",
+    ),
+}  # fmt: skip
+_CALLED = {  # what pages call their signs
+    "reply": ("reply", "answer", "respond"), "share": ("forward", "share", "pass on"),
+    "delete": ("trash", "delete", "bin", "remove"), "favorite": ("star", "favorite", "important"),
+    "confirm": ("like", "done", "agree"), "upload": ("repost", "publish", "upload"), "download": ("save", "download"),
+    "edit": ("edit", "change"), "lock": ("lock", "protect"), "mail": ("mail", "write", "message"),
+}  # fmt: skip
+_MORE = ("more", "options", "menu", "actions")
+_DEEDS = (
+    "Hide",
+    "Follow",
+    "Silence",
+    "Print",
+    "Pin",
+    "Rename",
+    "Invite",
+    "Archive",
+    "Translate",
+    "Move",
+    "Snooze",
+    "Flag",
+)
+_POSTS = (
+    'look for {who} and press "{sign}" there', 'choose "{sign}" for {who}', "take {sign} at what {who} wrote",
+    'use "{sign}" on what {who} wrote', "the one by {who}: {sign}", 'go to {who} and take "{sign}"',
+)  # fmt: skip
 _TWO_PAGES = (
     'write "{value}" at {field}, go on with {on}, put "{other}" into {second} and press {name}',
     'fill {field} with "{value}", press {on}, fill {second} with "{other}" and end with {name}',
@@ -57,6 +84,8 @@ _LEAVE = ("Leave", "Yes", "Go away", "End it", "Start over")
 _ASKED = ("Do you want to leave this page?", "Shall we stop here?", "Do you want to throw this away?")
 NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 ONWARD = ((">", "<"), ("Next", "Prev"), ("on", "back"), ("Later", "Earlier"))
+_SCREEN_PX = 190  # without what mostly stands above
+_LIST = "overflow-x:clip;text-align:left;font-size:12px;line-height:1.2"
 _PER_PAGE = 3  # of what a search finds
 
 
@@ -143,26 +172,61 @@ def choose_date(job: Job) -> None:
 
 
 def letters(job: Job) -> None:
-    """A letter of several is opened, and answered, passed on, thrown away or marked."""
+    """A letter of several is opened, and answered, passed on, thrown away or marked; it may have to be scrolled to."""
     draft, chooser = job.draft, job.draft.chooser
     shelf, rows, opened = draft.view(), "", ""
+    tall, height, pointer = chooser.randint(34, 50), chooser.randint(100, 140), chooser.choice(("pointer", "auto"))
+    called = {way: chooser.choice(_CALLED[way]) for way in _LETTERS} if draft.chance(0.7) else {}
     ways: list[tuple[Thing, dict[str, list[str]]]] = []
-    for _ in range(chooser.randint(2, 4)):
+    for _ in range(chooser.randint(3, 7)):
         who, view, said = draft.words.label(1), draft.view(), escape(draft.words.sentence(2, 4))
         mark = draft.note("letter", who)
         row = draft.things[-1]
-        rows += f'<div class="row" {mark} data-shows="{view}" data-hides="{shelf}"><b>{escape(who)}</b><br>{said}</div>'
-        html, marks = _letter(draft, view, shelf, row.mark, f"<b>{escape(who)}</b><p>{said}</p>")
+        rows += (
+            f'<div class="row" {mark} data-shows="{view}" data-hides="{shelf}" style="{_strip(tall)};cursor:{pointer}">'
+            f"<b>{escape(who)}</b><br>{said}</div>"
+        )
+        html, marks = _letter(draft, view, shelf, row.mark, f"<b>{escape(who)}</b><p>{said}</p>", called)
         opened += html
         ways.append((row, marks))
-    row, marks = chooser.choice(ways)
+    place = chooser.randrange(len(ways))
+    row, marks = ways[place]
     way = chooser.choice(list(_LETTERS))
     value = draft.words.value()
     sign, *slip = [Move(mark=mark) for mark in marks[way]]
     written = [slip[0], Move(text=value), slip[1]] if slip else []
-    moves = [Move(mark=row.mark), sign, *written]
+    moves = [*sought(row.text, (place + 0.5) * tall, height), Move(mark=row.mark), sign, *written]
     job.ordered = True
-    job.add(f'<div data-view="{shelf}">{rows}</div>{opened}', _LETTERS[way], moves, who=row.text, value=value)
+    shelved = f'<div data-view="{shelf}" style="{_LIST};overflow:hidden auto;height:{height}px">{rows}</div>'
+    job.add(shelved + opened, _LETTERS[way], moves, who=row.text, value=value, sign=called.get(way, way))
+
+
+def posts(job: Job) -> None:
+    """A sign beside one of many names is pressed, or what the menu of such a sign offers; both may be further down."""
+    draft, chooser = job.draft, job.draft.chooser
+    tall, at, pointer = chooser.randint(46, 60), chooser.choice(("", "@")), chooser.choice(("pointer", "auto"))
+    height = chooser.choice((chooser.randint(110, 150), _SCREEN_PX))  # of the list, or of the page where it is no box
+    signs = {chooser.choice(_CALLED[sign]): sign for sign in chooser.sample(list(_CALLED), chooser.randint(2, 4))}
+    deeds = chooser.sample(_DEEDS, chooser.randint(2, 4)) if draft.chance(0.6) else []
+    more, below, named = chooser.choice(_MORE), draft.chance(0.5), draft.chance(0.5)
+    rows, ways = "", list[tuple[str, str, list[Move]]]()
+    for place in range(chooser.randint(4, 9)):
+        who = at + draft.words.label(1)
+        mark = draft.note("post", who)
+        drawn, done = _signs(draft, signs, who)
+        if deeds:
+            menu, offered = _more(draft, more, deeds, who if named else "")
+            drawn, done = drawn + menu, {**done, **offered}
+        head, said = f"<b>{escape(who)}</b>", escape(draft.words.sentence(2, 4))
+        text = f"{head}<br>{said}<br>{drawn}" if below else f'<span style="float:right">{drawn}</span>{head}<br>{said}'
+        rows += f'<div class="row" {mark} style="{_strip(tall)};position:relative;cursor:{pointer}">{text}</div>'
+        seen = place * tall + (40 if below else 12)
+        ways += [(who, what, [*sought(who, seen, height), *moves]) for what, moves in done.items()]
+    who, what, moves = chooser.choice(ways)
+    job.ordered = True
+    boxed = f"overflow:hidden auto;height:{height}px" if height < _SCREEN_PX else ""
+    sign = chooser.choice((what, what.title()))
+    job.add(f'<div style="{_LIST};{boxed}">{rows}</div>', _POSTS, moves, who=who, sign=sign)
 
 
 def two_pages(job: Job) -> None:
@@ -321,7 +385,7 @@ def _tree(draft: Draft, signs: Sequence[str], depth: int = 0) -> tuple[str, list
             view = draft.view()
             acts = f'data-shows="{view}" class="fold"'
             if signs:
-                sign, opener, acts = *_signs(draft, signs, view), ""
+                sign, opener, acts = *_fold_signs(draft, signs, view), ""
             inner, below = _tree(draft, signs, depth + 1)
             inner = f'<div data-view="{view}" hidden style="margin-left:{draft.chooser.randint(8, 16)}px">{inner}</div>'
         nodes.append(_Node(thing, opener, tuple(below)))
@@ -329,7 +393,7 @@ def _tree(draft: Draft, signs: Sequence[str], depth: int = 0) -> tuple[str, list
     return html, nodes
 
 
-def _signs(draft: Draft, signs: Sequence[str], view: str) -> tuple[str, Thing]:
+def _fold_signs(draft: Draft, signs: Sequence[str], view: str) -> tuple[str, Thing]:
     """The sign that unfolds a view, with the one that stands in its place then and folds it; and the first of them."""
     marks = [draft.note(sort, sign) for sort, sign in zip(("shut", "ajar"), signs, strict=True)]
     shut, ajar = draft.things[-2:]
@@ -395,7 +459,36 @@ def _written(month: date, day: str) -> str:
     return f"{month:%m}/{int(day):02}/{month.year}"
 
 
-def _letter(draft: Draft, view: str, shelf: str, row: str, text: str) -> tuple[str, dict[str, list[str]]]:
+def _strip(tall_px: int) -> str:
+    """The look of a row of a list."""
+    return f"height:{tall_px}px;box-sizing:border-box;white-space:nowrap"
+
+
+def _signs(draft: Draft, signs: Mapping[str, str], who: str) -> tuple[str, dict[str, list[Move]]]:
+    """The signs of a post, by what they are called, and the moves of each. What is deleted goes."""
+    post, html, done = draft.things[-1].mark, "", {}
+    for called, sign in signs.items():
+        drawn = icon(sign, 13, draft.note("sign", called, group=who), called)
+        html += f'<span data-hides="{post if sign == "delete" else ""}">{drawn}</span> '
+        done[called] = [Move(mark=draft.things[-1].mark)]
+    return html, done
+
+
+def _more(draft: Draft, called: str, deeds: Sequence[str], who: str) -> tuple[str, dict[str, list[Move]]]:
+    """A sign that brings up a menu of deeds, and the moves of each; they may say to ``who`` they are done."""
+    view, html, done = draft.view(), "", {}
+    sign = icon("menu", 13, draft.note("more", called), called)
+    opens = Move(mark=draft.things[-1].mark)
+    for deed in deeds:
+        html += f"<div {draft.note('deed', deed)}>{escape(f'{deed} {who}'.strip())}</div>"
+        done[deed] = [opens, Move(mark=draft.things[-1].mark)]
+    look = "position:absolute;right:24px;top:0;z-index:1;background:white;color:black;cursor:pointer"
+    menu = f'<div class="open" data-view="{view}" data-hides="{view}" hidden style="{look}">{html}</div>'
+    return f'<span data-shows="{view}">{sign}</span>{menu}', done
+
+
+def _letter(draft: Draft, view: str, shelf: str, row: str, text: str,
+            called: Mapping[str, str]) -> tuple[str, dict[str, list[str]]]:  # fmt: skip
     """A letter that lies open, and the marks of what is pressed for each thing that can be done with it.
 
     Thrown away, its row goes from the shelf.
@@ -405,7 +498,7 @@ def _letter(draft: Draft, view: str, shelf: str, row: str, text: str) -> tuple[s
     for way in _LETTERS:
         slip = draft.view()
         acts = f'data-hides="{view} {row}" data-shows="{shelf}"' if way == "delete" else f'data-shows="{slip}"'
-        signs += f"<span {acts}>{icon(way, 14, draft.note('sign', way))}</span> "
+        signs += f"<span {acts}>{icon(way, 14, draft.note('sign', way), called.get(way, ''))}</span> "
         marks[way] = [draft.things[-1].mark]
         if way in ("reply", "share"):
             sort, done = draft.note("textbox"), draft.note("button", label := draft.chooser.choice(("Send", "Done")))

@@ -32,8 +32,8 @@ class Words:
         return self._chooser.choice(self._lexicon)
 
     def label(self, longest: int = 3) -> str:
-        """A name of at most ``longest`` words that was not given before, whatever its case."""
-        while (label := self._cased(self._name(longest))).lower() in self._given:
+        """A name of at most ``longest`` words, or a code if 0, that was not given before, whatever its case."""
+        while (label := self._cased(self._name(longest)) if longest else self.code()).lower() in self._given:
             pass
         self._given[label.lower()] = label
         return label

@@ -127,8 +127,9 @@ def _meant_otherwise(studio: Studio, exercise: Exercise, chooser: random.Random)
 def _wrong(steps: Sequence[Step], at: int, exercise: Exercise, chooser: random.Random) -> list[Action]:
     """Actions that do not lead on, but for `complete`.
 
-    Presses that are still to come are not among them, for their order is free, unless a text is due; the last is.
-    Nor is what might be opened as well, where what is wanted is still to be found.
+    Presses that are still to come are not among them, for their order is free, unless a text is due; the last is. Nor
+    is a press of what was typed, where a key is to take it, nor what might be opened as well, where what is wanted is
+    still to be found.
     """
     right = steps[at].action
     held = exercise.ordered or right.kind is Kind.TYPE
@@ -136,10 +137,11 @@ def _wrong(steps: Sequence[Step], at: int, exercise: Exercise, chooser: random.R
     texts = [move.text for move in exercise.moves if move.text]
     slips = mistyped(exercise, right.text, chooser) if right.kind is Kind.TYPE else []
     typed = [Action(Kind.TYPE, text=text) for text in (*texts, *slips)]
-    clicks = [Action.click(element) for element in steps[at].observation.elements]
     taken = [step.action for step in steps[:at]]
+    found = [action.text for action in taken[-1:] if action.kind is Kind.TYPE and right.kind is Kind.PRESS]
     either = exercise.moves[at].either if right != COMPLETE else ()
-    also = [Action.click(element) for element in steps[at].observation.elements if element.text in either]
+    clicks = {Action.click(element): element.text for element in steps[at].observation.elements}
+    also = [action for action, text in clicks.items() if text in (*found, *either)]
     fine = {str(action) for action in (right, *free, *also)}
     return [action for action in dict.fromkeys([*clicks, *typed, *taken]) if str(action) not in fine]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
 
 import pytest
@@ -25,11 +26,11 @@ LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "
 PARTS: tuple[Part, ...] = (
     forms.write, forms.write_twice, forms.write_there, forms.reach, forms.recast, forms.look_up, forms.copy,
     forms.copy_one, forms.tick, forms.tick_many, forms.tick_all, forms.untick, forms.pick, forms.drop, forms.count_up,
-    forms.complete, forms.send,
+    forms.complete, forms.send, forms.drop_drawn, forms.type_date, forms.answer,
     presses.press, presses.follow, presses.turn, presses.touch, presses.count, presses.name, presses.tell_colour,
     presses.in_order, presses.extreme, presses.ascending, presses.in_row, presses.close, presses.day,
     journeys.unfold, journeys.tabbed, journeys.menu, journeys.tree, journeys.leaf, journeys.search,
-    journeys.choose_date, journeys.letters, journeys.two_pages, journeys.interrupted,
+    journeys.choose_date, journeys.letters, journeys.posts, journeys.two_pages, journeys.interrupted,
 )  # fmt: skip
 NUMBERS = {name: place for place, names in enumerate(forms.NTH) for name in names}
 _VALUES = "[...document.querySelectorAll('[data-mark]')].filter((one) => 'value' in one).map((one) => one.value)"
@@ -395,9 +396,104 @@ def test_letters_are_answered_or_go(studio: Studio) -> None:
         if sign.text == "delete":
             assert row.text not in [element.text for element in steps[-1].observation.elements]
         elif sign.text in ("reply", "share"):
-            assert exercise.moves[3].text in exercise.instruction
-            assert exercise.moves[3].text in values(studio)
+            (text,) = [move.text for move in exercise.moves if move.text]
+            assert text in exercise.instruction
+            assert text in values(studio)
     assert ways == {"reply", "share", "delete", "favorite"}
+
+
+def test_the_sign_of_the_post_that_was_told_is_pressed(studio: Studio) -> None:
+    """Or what its menu offers, which goes with it; what has to be scrolled to is not seen before."""
+    sought, offered = 0, 0
+    for seed in range(40):
+        exercise = made(journeys.posts, seed)
+        steps = act_out(studio, exercise)
+        if steps is None:
+            continue
+        *opens, last = pressed(exercise)
+        target = steps[-2].observation
+        assert last.text.lower() in exercise.instruction.lower()
+        posts = [thing for thing in exercise.page.things if thing.sort == "post"]
+        told = max((post for post in posts if post.text in exercise.instruction), key=lambda post: len(post.text))
+        assert max((post for post in posts if int(post.mark[1:]) < int(last.mark[1:])), key=_number) == told
+        offered += len(opens)
+        if opens:
+            assert [one.kind for one in target.elements if one.text.startswith(last.text)] == ["link"]
+            after = [one.text for one in steps[-1].observation.elements]
+            assert not any(text.startswith(last.text) for text in after)
+        if last.text in ("trash", "delete", "bin", "remove"):
+            assert told.text not in [one.text for one in steps[-1].observation.elements]
+        sought += any(move.seek for move in exercise.moves)
+    assert sought >= 5
+    assert offered >= 5
+
+
+def _number(thing: Thing) -> int:
+    return int(thing.mark[1:])
+
+
+def test_an_option_of_a_drawn_list_is_taken_by_hand_or_by_keys(studio: Studio) -> None:
+    ways = set()
+    for seed in range(40):
+        exercise = made(forms.drop_drawn, seed)
+        steps = act_out(studio, exercise)
+        if steps is None:
+            continue
+        ways.add((any(move.seek for move in exercise.moves), any(move.key for move in exercise.moves)))
+        (shown,) = [one.text for one in steps[-1].observation.elements if one.kind == "link"]
+        assert shown in exercise.instruction
+        texts = [move.text for move in exercise.moves if move.text]
+        assert not texts or texts == [shown]
+    assert ways == {(False, False), (True, False), (False, True)}
+
+
+def test_a_date_that_is_typed_is_the_one_that_was_told(studio: Studio) -> None:
+    forms_of_dates = ("%m/%d/%Y", "%Y-%m-%d", "%d %B %Y", "%B %d, %Y", "%d.%m.%Y", "%Y%m%d")
+    parts = 0
+    for seed in range(24):
+        exercise = made(forms.type_date, seed)
+        assert act_out(studio, exercise)
+        (value,) = values(studio)
+        told = {day.strftime(form) for day in dates(value, forms_of_dates) for form in forms_of_dates}
+        assert any(day in exercise.instruction for day in told)
+        if not any(move.key for move in exercise.moves):
+            continue
+        parts += 1
+        for wrong in slips(exercise):  # and no slip leads to it
+            moves = tuple(replace(move, text=wrong) if move.text else move for move in exercise.moves)
+            act_out(studio, replace(exercise, moves=moves))
+            assert values(studio) != [value]
+        few = next(at for at, move in enumerate(exercise.moves) if move.key)
+        act_out(studio, replace(exercise, moves=(*exercise.moves[:few], *exercise.moves[few + 1 :])))
+        assert values(studio) != [value]  # each press of a key is needed
+    assert 5 < parts < 20
+
+
+def dates(text: str, forms_of_dates: Sequence[str]) -> Iterator[datetime]:
+    """All that a text may say of a day."""
+    for form in forms_of_dates:
+        with suppress(ValueError):
+            yield datetime.strptime(text, form)
+
+
+def test_a_button_that_is_told_by_its_number_is_that_one() -> None:
+    told = 0
+    for seed in range(40):
+        exercise = made(forms.answer, seed)
+        buttons = [thing for thing in exercise.page.things if thing.sort == "button"]
+        found = re.fullmatch(r"and take the (\w+) button", exercise.instruction)
+        if found:
+            told += 1
+            assert pressed(exercise) == [buttons[NUMBERS[found[1]]]]
+        else:
+            assert pressed(exercise)[0].text in exercise.instruction
+    assert told > 3
+
+
+def test_many_boxes_are_ticked_in_few_moves() -> None:
+    exercises = [made(forms.tick_many, seed) for seed in range(40)]
+    assert {len(exercise.moves) for exercise in exercises} == {4, 5, 6, 7, 8}
+    assert max(len(exercise.page.things) for exercise in exercises) > 8
 
 
 def test_a_second_page_comes_after_the_first(studio: Studio) -> None:
@@ -438,7 +534,7 @@ def test_whole_exercises_leave_the_page_as_their_moves_say(studio: Studio) -> No
         things = pressed(exercise)
         taken = [thing.text for thing in things if thing.sort == "option"]
         for move in exercise.moves:
-            if move.text:
+            if move.text and not any(one.key for one in exercise.moves):  # what keys go with stands there otherwise
                 assert {move.text, *taken} & set(values(studio))
             elif move.option:
                 chosen = studio.browser.evaluate("document.querySelector('select').selectedOptions[0].label")
