@@ -111,7 +111,7 @@ def test_ends_come_in_contrast() -> None:
                 if one.answer:  # what was left out, or the press of its field
                     made_up += 1
                     assert unplaced(wrong) == unplaced(made[-2])
-                    assert one.answer in made[:-2]
+                    assert unplaced(one.answer) in [unplaced(action) for action in made[:-2]]  # the rest may move up
     assert contrasts > 20
     assert made_up > 3
 
