@@ -361,3 +361,11 @@ BLOCKS: Sequence[tuple[Block, int]] = (
     (radios, 3), (drop_down, 2), (open_list, 1), (table, 2), (tabs, 2), (patches, 2), (figures, 2), (one_figure, 1),
     (icons, 2), (dialog, 1), (messages, 1), (numbers, 1), (gauge, 1),
 )  # fmt: skip
+
+
+def items(draft: Draft, count: int = 0) -> tuple[str, list[Thing]]:
+    """So many links or buttons (two to five if 0) below each other or in a row, and what they are."""
+    before, make = len(draft.things), draft.chooser.choice((link, link, button))
+    gap = draft.chooser.choice(("<br>", "<br>", " "))
+    html = gap.join(make(draft) for _ in range(count or draft.chooser.randint(2, 5)))
+    return f"<div>{html}</div>", draft.things[before:]

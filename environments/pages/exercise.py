@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from environments.pages import forms, journeys, presses
+from environments.pages import branches, forms, journeys, presses, rows
 from environments.pages.blocks import (
     Block,
     Draft,
@@ -42,9 +42,9 @@ _FORMS: Mapping[tuple[Part, ...], int] = {
 _REST: Mapping[tuple[Part, ...], int] = {
     (presses.press,): 6, (presses.follow,): 3, (presses.turn,): 2, (forms.reach,): 4, (presses.touch,): 5,
     (presses.count,): 3, (presses.name,): 4, (presses.tell_colour,): 2, (presses.in_order,): 2, (presses.extreme,): 1,
-    (presses.ascending,): 1, (presses.in_row,): 2, (presses.close,): 1, (presses.day,): 1, (journeys.unfold,): 4,
-    (journeys.tabbed,): 4, (journeys.menu,): 4, (journeys.tree,): 4, (journeys.leaf,): 2,
-    (journeys.search,): 4, (journeys.letters,): 4, (journeys.posts,): 4,
+    (presses.ascending,): 1, (presses.in_row,): 2, (presses.close,): 1, (presses.day,): 1, (branches.unfold,): 4,
+    (branches.tabbed,): 4, (branches.menu,): 4, (branches.tree,): 4, (journeys.leaf,): 2,
+    (journeys.search,): 4, (rows.letters,): 4, (rows.posts,): 4,
 }  # fmt: skip
 _LISTS: Sequence[Block] = (buttons, link_list, lambda draft: checkboxes(draft, ticked=0))
 _INPUTS: Sequence[Block] = (
@@ -54,8 +54,8 @@ _INPUTS: Sequence[Block] = (
 _IDLE: Mapping[Part, Sequence[Block]] = {  # what may stand beside what is pressed, and is not asked for
     **dict.fromkeys((presses.press, presses.follow, presses.turn), (*_INPUTS, *_LISTS)),
     **dict.fromkeys((presses.touch, presses.in_order, presses.extreme, presses.ascending, presses.in_row), _INPUTS),
-    **dict.fromkeys((presses.close, presses.day, journeys.unfold, journeys.tabbed), _INPUTS),
-    **dict.fromkeys((journeys.menu, journeys.tree), _INPUTS),
+    **dict.fromkeys((presses.close, presses.day, branches.unfold, branches.tabbed), _INPUTS),
+    **dict.fromkeys((branches.menu, branches.tree), _INPUTS),
     forms.reach: (buttons, link_list),  # a check box is a box, too
 }
 

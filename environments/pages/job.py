@@ -8,6 +8,7 @@ from math import ceil
 
 from environments.pages.blocks import Block, Draft, Thing
 
+SOMEWHERE = ("find {name} and press it", "look for {name} and take it", "press {name}, wherever it is")
 _SCROLL_SHARE = 0.8  # of the height that is seen, a scroll moves
 
 

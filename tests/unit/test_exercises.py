@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import pytest
 
-from environments.pages import forms, journeys, presses
+from environments.pages import branches, forms, journeys, presses, rows
 from environments.pages.blocks import Draft, Thing
 from environments.pages.exercise import Exercise, act_out, left_undone, mistyped, random_exercise, spoiled
 from environments.pages.job import Job, Move, Part
@@ -29,8 +29,8 @@ PARTS: tuple[Part, ...] = (
     forms.complete, forms.send, forms.drop_drawn, forms.type_date, forms.answer,
     presses.press, presses.follow, presses.turn, presses.touch, presses.count, presses.name, presses.tell_colour,
     presses.in_order, presses.extreme, presses.ascending, presses.in_row, presses.close, presses.day,
-    journeys.unfold, journeys.tabbed, journeys.menu, journeys.tree, journeys.leaf, journeys.search,
-    journeys.choose_date, journeys.letters, journeys.posts, journeys.two_pages, journeys.interrupted,
+    branches.unfold, branches.tabbed, branches.menu, branches.tree, journeys.leaf, journeys.search,
+    journeys.choose_date, rows.letters, rows.posts, journeys.two_pages, journeys.interrupted,
 )  # fmt: skip
 NUMBERS = {name: place for place, names in enumerate(forms.NTH) for name in names}
 _VALUES = "[...document.querySelectorAll('[data-mark]')].filter((one) => 'value' in one).map((one) => one.value)"
@@ -306,7 +306,7 @@ def test_the_largest_and_the_smallest_are_that(studio: Studio) -> None:
         assert int(pressed(exercise)[0].text) == (max if largest else min)(numbers)
 
 
-@pytest.mark.parametrize("part", [journeys.unfold, journeys.tabbed, journeys.menu, journeys.tree, journeys.leaf])
+@pytest.mark.parametrize("part", [branches.unfold, branches.tabbed, branches.menu, branches.tree, journeys.leaf])
 def test_what_is_wanted_is_on_the_screen_only_at_the_end(studio: Studio, part: Part) -> None:
     several = 0
     for seed in range(16):
@@ -321,7 +321,7 @@ def test_what_is_wanted_is_on_the_screen_only_at_the_end(studio: Studio, part: P
     assert several >= 4
 
 
-@pytest.mark.parametrize("part", [journeys.unfold, journeys.tabbed, journeys.menu, journeys.tree])
+@pytest.mark.parametrize("part", [branches.unfold, branches.tabbed, branches.menu, branches.tree])
 def test_what_is_wanted_is_found_too_after_a_look_elsewhere(studio: Studio, part: Part) -> None:
     found = 0
     for seed in range(32):
@@ -337,7 +337,7 @@ def test_what_is_wanted_is_found_too_after_a_look_elsewhere(studio: Studio, part
 def test_a_tree_unfolds_until_what_is_wanted_is_seen(studio: Studio) -> None:
     deepest = 0
     for seed in range(24):
-        exercise = made(journeys.tree, seed)
+        exercise = made(branches.tree, seed)
         steps = act_out(studio, exercise)
         if steps is None:
             continue
@@ -350,7 +350,7 @@ def test_a_tree_unfolds_until_what_is_wanted_is_seen(studio: Studio) -> None:
 
 def test_what_was_opened_in_vain_is_not_wrong_to_leave_undone() -> None:
     move, vain = Move(mark="t0"), Move(mark="t1", either=("more",))
-    exercise = replace(made(journeys.tree, 0), moves=(vain, move))
+    exercise = replace(made(branches.tree, 0), moves=(vain, move))
     assert all(left_undone(exercise, random.Random(seed)) is None for seed in range(9))
 
 
@@ -386,7 +386,7 @@ def test_the_calendar_writes_the_day_that_was_told(studio: Studio) -> None:
 def test_letters_are_answered_or_go(studio: Studio) -> None:
     ways = set()
     for seed in range(24):
-        exercise = made(journeys.letters, seed)
+        exercise = made(rows.letters, seed)
         steps = act_out(studio, exercise)
         if steps is None:
             continue
@@ -406,7 +406,7 @@ def test_the_sign_of_the_post_that_was_told_is_pressed(studio: Studio) -> None:
     """Or what its menu offers, which goes with it; what has to be scrolled to is not seen before."""
     sought, offered = 0, 0
     for seed in range(40):
-        exercise = made(journeys.posts, seed)
+        exercise = made(rows.posts, seed)
         steps = act_out(studio, exercise)
         if steps is None:
             continue
