@@ -239,9 +239,9 @@ def patches(draft: Draft) -> str:
     ) + "</div>"  # fmt: skip
 
 
-def figures(draft: Draft) -> str:
+def figures(draft: Draft, most: int = 9) -> str:
     """Shapes, letters and digits of several colours and two sizes."""
-    return "<div>" + " ".join(_figure(draft) for _ in range(draft.chooser.randint(1, 16))) + "</div>"
+    return "<div>" + " ".join(_figure(draft) for _ in range(draft.chooser.randint(1, most))) + "</div>"
 
 
 def one_figure(draft: Draft) -> str:

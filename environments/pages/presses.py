@@ -87,7 +87,7 @@ def touch(job: Job) -> None:
     found: list[tuple[str, Thing]] = []
     while not found:  # all of the figures may have a twin
         del job.draft.things[before:]
-        block, drawn = job.made(chooser.choice((figures, figures, icons, patches)))
+        block, drawn = job.made(chooser.choice((_crowd, _crowd, icons, patches)))
         found = single(drawn, chooser)
     name, chosen = chooser.choice(found)
     job.add(block, _TOUCH, [Move(mark=chosen.mark)], name=name)
@@ -95,13 +95,17 @@ def touch(job: Job) -> None:
 
 def count(job: Job) -> None:
     """The button is pressed that says how many figures fit a description."""
-    block, drawn = job.made(figures)
+    block, drawn = job.made(_crowd)
     chooser = job.draft.chooser
     wanted = chooser.choice(_descriptions(chooser.choice(drawn)))
     number = sum(wanted in _descriptions(thing) for thing in drawn)
     offered = [number, *chooser.sample([one for one in range(10) if one != number], chooser.randint(3, 5))]
     chooser.shuffle(offered)
     _answer(job, block, _COUNT, str(number), [str(one) for one in offered], wanted)
+
+
+def _crowd(draft: Draft) -> str:
+    return figures(draft, most=16)
 
 
 def _descriptions(figure: Thing) -> list[str]:

@@ -44,11 +44,15 @@ def _check(scene: Scene, lesson: Lesson) -> None:
     if lesson.kind == "pressing":
         thing = drawn["{},{}".format(*action.point)]
         asked = lesson.context.instruction
-        assert any(word in asked for word in (thing.colour, thing.shape, thing.size) if word)
+        told = (thing.colour, thing.shape, thing.size, thing.text, "item", "figure", "number")
+        assert any(word in asked for word in told if word)
     if lesson.kind == "finding":
         for line in lesson.answer.split("\n"):
             said, _, place = line.rpartition(" ")
-            assert set(said.split()) <= {*describe(drawn[place]).split(), "figure", "coloured", "in"}
+            thing = drawn[place]
+            also = {"square": "rectangle", "digit": "number"}.get(thing.shape, "")
+            fitting = {*describe(thing).split(), thing.text, also, "figure", "item", "coloured", "in"}
+            assert set(said.split()) <= (fitting if thing.text else fitting | {"shape"})
     if lesson.kind == "telling":
         for line in lesson.answer.split("\n"):
             place, _, said = line.partition(" ")
