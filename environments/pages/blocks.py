@@ -213,14 +213,15 @@ def table(draft: Draft) -> str:
     return f'<table class="{stripes}">' + "".join(f"<tr>{row}</tr>" for row in body) + "</table>"
 
 
-def tabs(draft: Draft) -> str:
-    """Tabs, one of them chosen."""
-    return f'<div class="tabs">{_choices(draft, "tab", "span", draft.chooser.randint(2, 4), 1)}</div>'
+def tabs(draft: Draft, numbered: bool = False) -> str:
+    """Tabs, one of them chosen; they may be ``numbered``."""
+    return f'<div class="tabs">{_choices(draft, "tab", "span", draft.chooser.randint(2, 4), 1, numbered)}</div>'
 
 
-def _choices(draft: Draft, role: str, tag: str, count: int, longest: int) -> str:
+def _choices(draft: Draft, role: str, tag: str, count: int, longest: int, numbered: bool = False) -> str:
     chosen, found = draft.chooser.randrange(count), ""
-    for place, text in enumerate(draft.words.labels(count, longest)):
+    texts = draft.words.labels(count, longest) if numbered else [draft.words.label(longest) for _ in range(count)]
+    for place, text in enumerate(texts):
         mark = draft.note(role, text, on=place == chosen)
         state = 'class="chosen" aria-selected="true"' if place == chosen else ""
         found += f'<{tag} role="{role}" {mark} {state}>{escape(text)}</{tag}>'

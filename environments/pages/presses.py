@@ -78,7 +78,7 @@ def follow(job: Job) -> None:
 
 def turn(job: Job) -> None:
     """One of several tabs is pressed."""
-    job.press_one(tabs, _TURN)
+    job.press_one(lambda draft: tabs(draft, numbered=True), _TURN)
 
 
 def touch(job: Job) -> None:
