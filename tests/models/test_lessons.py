@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import closing
 
 from environments.pages.blocks import Thing
+from environments.pages.figures import COLOURS, SHAPES
 from environments.pages.page import random_page
 from environments.pages.studio import Studio
 from environments.pages.wordings import describe
@@ -15,6 +16,7 @@ from environments.types import Action, Kind
 from models.eyes.lessons import LESSONS, Lesson, Scene
 
 LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "thunder", "pencil", "basket", "mirror")
+DESCRIPTIVE = {*COLOURS, *SHAPES, "small", "large", "rectangle", "number"}
 
 
 def test_answers_are_true_on_the_page() -> None:
@@ -53,7 +55,9 @@ def _check(scene: Scene, lesson: Lesson) -> None:
     if lesson.kind == "pressing":
         thing = drawn["{},{}".format(*action.point)]
         asked = lesson.context.instruction
-        assert set(re.findall(r"\w+", asked)) & (true_words(thing) - {"in", ""})
+        words = set(re.findall(r"\w+", asked))
+        assert words & (true_words(thing) - {"in", ""})
+        assert words & DESCRIPTIVE <= true_words(thing)
     if lesson.kind == "finding":
         for line in lesson.answer.split("\n"):
             said, _, place = line.rpartition(" ")
