@@ -25,7 +25,7 @@ SMALL = {
     "warm_agent": {"updates": 200, "batch_rows": 4, "learning_rate": 0.003},  # so that it has something to propose
     "warm_reward": {"updates": 4},
     "propose": {"per_goal": 3},
-    "explore": {"candidates": 4},
+    "explore": {"candidates": 4, "balance": 1},
     "filter": {"accept": 0.0, "min_step": 0.0},
     "attack": {"steps": 4},
     "train_reward": {"updates": 2},
@@ -92,3 +92,13 @@ def test_the_reward_models_judged_what_the_agents_did(made: Checkout) -> None:
     episodes = made.json("data/round/evaluation/episodes.json")
     solved = made.json("data/round/metrics.json")["agent"]["champion"]["overall"]["solved"]
     assert solved == sum(episode["champion"] for episode in episodes)
+
+
+def test_a_second_round_starts_from_where_the_first_ended(made: Checkout) -> None:
+    ended = yaml.safe_load(made.run("git", "show", "round-0001:dvc.lock"))["stages"]["decide"]["outs"]
+    after = made.copy(made.root.with_name("second"))
+    after.run("ratchet", "round")
+    assert after.run("git", "tag").split() == ["round-0001", "round-0002"]
+    [state] = yaml.safe_load(after.run("git", "show", "round-0002:data/state.dvc"))["outs"]
+    assert state["md5"] in {out["md5"] for out in ended}
+    assert after.json("data/state/curriculum.json")["round"] == 3
