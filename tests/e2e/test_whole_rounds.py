@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from checkout import CHECKOUT, Checkout, goal_rows, small_clone
@@ -55,20 +54,30 @@ def test_a_killed_round_leaves_a_tag_a_decision_figures_and_the_next_state(made:
     episodes = made.json("data/round/evaluation/episodes.json")
     assert len(episodes) == len(GOALS) * SMALL["evaluate"]["per_goal"]
     assert made.json("data/state/curriculum.json")["round"] == 2
+
+
+def test_its_lineage_goes_back_to_the_demonstrations_and_the_base(made: Checkout) -> None:
     lineage = made.run("ratchet", "lineage", "round-0001")
     assert "demonstrate" in lineage
     assert "base" in lineage
 
 
-def test_on_a_fresh_clone_it_is_up_to_date_and_made_again_undisturbed_byte_for_byte(
-    made: Checkout, tmp_path: Path
-) -> None:
-    clone = Checkout(tmp_path / "clone")
+@pytest.fixture(scope="module")
+def clone(made: Checkout) -> Checkout:
+    """A fresh clone of it, at the round's tag, with the data from the remote."""
+    clone = Checkout(made.root.with_name("clone"))
     subprocess.run(["git", "clone", "-q", str(made.root), str(clone.root)], check=True)
     clone.run("dvc", "remote", "add", "-f", "--local", "local", str(made.root / ".ratchet/remote"))
     clone.run("git", "checkout", "-q", "round-0001")
     clone.run("dvc", "pull", "-q")
+    return clone
+
+
+def test_on_a_fresh_clone_it_is_up_to_date(clone: Checkout) -> None:
     assert "up to date" in clone.run("dvc", "repro")
+
+
+def test_on_a_fresh_clone_it_is_made_again_undisturbed_byte_for_byte(made: Checkout, clone: Checkout) -> None:
     shutil.copytree(made.root / ".ratchet/downloads", clone.root / ".ratchet/downloads")
     clone.run("dvc", "repro", "-f")
     assert clone.run("git", "diff", "--", "dvc.lock") == ""
