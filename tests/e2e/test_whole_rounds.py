@@ -38,6 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     work = checkout.root / ".ratchet/work"
     checkout.kill_when(lambda: any(work.glob(EXPLORED)))
     kept = len(list(work.glob(EXPLORED)))
+    assert kept
     checkout.kill_when(lambda: any(work.glob("train_agent-*/checkpoint.safetensors")))
     log = (checkout.root / ".ratchet/logs/explore.log").read_text()
     assert re.search(rf"explore: {kept} of \d+ were finished before", log)
