@@ -33,9 +33,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.shapes import load
 from environments.types import Action, Element, Observation
 from models.network import Network
-from models.packing import imitation, loss
+from models.packing import imitation, loss, loss_of
 from models.prompts import Context
+from models.training import laid_ahead
 from models.tuning import Tuning, tunable
+from models.windows import one_by_one, side_by_side
 from tasks.params import load_params
 from tasks.stages import pin
 
@@ -85,11 +87,17 @@ def trajectory(draw: random.Random, steps: int, size: tuple[int, int]) -> list[t
 
 
 def packed(job: Job) -> float:
-    return by_hand(job, lambda batch: loss(job.network, [imitation(job.network, *item) for item in batch]))
+    """As the product trains: on a GPU with the next batch laid out meanwhile, and the tower's windows side by side."""
+    network = job.network
+    side_by_side(network.model.get_base_model())
+    samples = [[imitation(network, *item) for item in batch] for batch in job.batches]
+    with laid_ahead(network, samples.__getitem__, len(samples)) as laid:
+        return by_hand(job, lambda number: loss_of(network, laid(number)))
 
 
 def unpacked(job: Job) -> float:
-    return by_hand(job, lambda batch: plain(job.network, batch))
+    one_by_one(job.network.model.get_base_model())
+    return by_hand(job, lambda number: plain(job.network, job.batches[number]))
 
 
 def plain(network: Network, batch: Sequence[tuple[Context, str]]) -> Tensor:
@@ -108,17 +116,17 @@ def plain(network: Network, batch: Sequence[tuple[Context, str]]) -> Tensor:
     return functional.cross_entropy(logits.flatten(0, 1), network.place(wanted).flatten())
 
 
-def by_hand(job: Job, value_of: Callable[[Sequence[tuple[Context, str]]], Tensor]) -> float:
-    """Seconds of all batches but the first."""
+def by_hand(job: Job, value_of: Callable[[int], Tensor]) -> float:
+    """Seconds of all batches but the first, from the loss of a batch by its number."""
     weights = [weight for weight in job.network.model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(weights, lr=RATE)
     began = clock()
-    for number, batch in enumerate(job.batches):
+    for number in range(len(job.batches)):
         if number == 1:
             began = clock()
         optimizer.zero_grad(set_to_none=True)
         with job.network.autocast():
-            value = value_of(batch)
+            value = value_of(number)
         value.backward()
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimizer.step()
@@ -133,7 +141,8 @@ def clock() -> float:
 
 
 def trl(job: Job) -> float:
-    """Seconds of all batches but the first in TRL's SFTTrainer: conversations with their pictures."""
+    """Seconds of all batches but the first in TRL's SFTTrainer, as it comes: conversations with their pictures."""
+    one_by_one(job.network.model.get_base_model())
     rows = [conversation(job.network, *item) for batch in job.batches for item in batch]
     return completed(job.network, rows, len(job.batches[0]))
 

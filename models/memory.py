@@ -13,8 +13,10 @@ from torch import Tensor
 
 from models.network import Network
 from models.prompts import Context
-from models.reading import Picture, Prompt, Run, features, read, rows_of
+from models.reading import Album, Prompt, grow, read, rows_of
 from models.tree import ROOT, Forest, Tree
+
+_Key = tuple[str, bytes, bytes]  # of a run
 
 MEMORY_BYTES = 2**29
 
@@ -33,7 +35,7 @@ class Segment:
     """Tokens up to the end of a picture: keys and values (layers, 2, heads, tokens, width), and what was read next."""
 
     states: Tensor
-    following: dict[Run, Segment] = field(default_factory=dict)
+    following: dict[_Key, Segment] = field(default_factory=dict)
 
 
 class Memory:
@@ -41,8 +43,8 @@ class Memory:
 
     def __init__(self, network: Network, limit: int = MEMORY_BYTES) -> None:
         self._network, self._limit = network, limit
-        self._album: dict[bytes, Picture] = {}
-        self._segments: dict[Run, Segment] = {}
+        self._album = Album()
+        self._segments: dict[_Key, Segment] = {}
         self._held = 0
 
     def plant(self, contexts: Sequence[Context]) -> Planted:
@@ -54,34 +56,34 @@ class Memory:
         for row, prompt in zip(rows, prompts, strict=True):
             known[row] += self._recall(trees[row], prompt)
         states = [torch.cat(found, dim=-2) if found else None for found in known]
-        ends = [(row, trees[row].add(ROOT, prompt.tokens)[-1]) for row, prompt in zip(rows, prompts, strict=True)]
-        return Planted(Forest(self._network, trees, features(self._album), states), prompts, ends)
+        ends = [(row, grow(trees[row], prompt)) for row, prompt in zip(rows, prompts, strict=True)]
+        return Planted(Forest(self._network, trees, self._album, states), prompts, ends)
 
     def keep(self, planted: Planted) -> None:
         """Remember the trunks of prompts that have been computed."""
         if self.bytes > self._limit:
-            self._album, self._segments, self._held = {}, {}, 0
+            self._album, self._segments, self._held = Album(), {}, 0
         for prompt, (row, end) in zip(planted.prompts, planted.ends, strict=True):
-            path, level = planted.forest.trees[row].paths[end], self._segments
+            path, level = planted.forest.trees[row].path(end), self._segments
             for run in prompt.trunk:
-                if run not in level:
-                    level[run] = Segment(planted.forest.states(row, path[: len(run)]))
-                    self._held += level[run].states.nbytes
-                path, level = path[len(run) :], level[run].following
+                if run.key not in level:
+                    level[run.key] = Segment(planted.forest.states(row, path[: len(run)]))
+                    self._held += level[run.key].states.nbytes
+                path, level = path[len(run) :], level[run.key].following
 
     @property
     def bytes(self) -> int:
         """What it holds: keys and values, and the features of pictures."""
-        return self._held + sum(picture.features.nbytes for picture in self._album.values())
+        return self._held + self._album.nbytes
 
     def _recall(self, tree: Tree, prompt: Prompt) -> list[Tensor]:
         """Add to the tree what is remembered of a prompt. Returns the states of what was not in the tree before."""
         on, level, states = ROOT, self._segments, []
         for run in prompt.trunk:
-            if run not in level:
+            if run.key not in level:
                 break
             before = len(tree)
             on = tree.add(on, run)[-1]
-            states.append(level[run].states[..., before + len(run) - len(tree) :, :])
-            level = level[run].following
+            states.append(level[run.key].states[..., before + len(run) - len(tree) :, :])
+            level = level[run.key].following
         return states

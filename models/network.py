@@ -24,6 +24,7 @@ from transformers.utils.logging import disable_progress_bar
 from models.captions import Captioner, load_captioner
 from models.prompts import Context, message
 from models.screens import ScreenParser, load_parser
+from models.windows import side_by_side
 
 POSITIVE, NEGATIVE = "<|+|>", "<|-|>"
 
@@ -163,6 +164,7 @@ def load_base(base: str, dtype: str, screenshots: int) -> Network:
     disable_progress_bar()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = AutoModelForImageTextToText.from_pretrained(base, dtype=getattr(torch, dtype)).to(device)
+    side_by_side(model)
     processor, added = _processor(base)
     if added:
         _embed_verdicts(model, processor.tokenizer)

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from models.network import Network
 from models.prompts import Context
-from models.reading import Picture, features, plant, read
+from models.reading import Album, plant, read
 from models.tree import Forest, Tree
 
 _ABREAST = {"cuda": 8192}  # tokens computed at once: on a CPU a tree at a time, where padding costs what tokens cost
@@ -63,6 +63,15 @@ class _Target(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """Samples laid out, to be computed once: forests with the numbers of their trees, and the targets of each tree."""
+
+    samples: tuple[Sample, ...]
+    forests: list[tuple[list[int], Forest]]
+    targets: list[list[_Target]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Computed:
     """The targets of a batch, and the states (targets, width) from which they are predicted."""
 
@@ -90,7 +99,7 @@ def referred(network: Network, samples: Sequence[Sample]) -> list[Sample]:
     found = []
     for sample in samples:
         if sample.beta:
-            computed = _compute(network, [sample])
+            computed = _compute(lay(network, [sample]))
             surprise = _surprise(network.head(computed.states), computed.targets, ())
             found.append(replace(sample, reference=tuple(_likelihoods(-surprise, computed.targets).tolist())))
         else:
@@ -124,12 +133,17 @@ def judgement(
 
 
 def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
+    """That of samples which are not laid out yet, see :func:`loss_of`."""
+    return loss_of(network, lay(network, samples))
+
+
+def loss_of(network: Network, batch: Batch) -> Tensor:
     """Weighted mean negative log-likelihood of the batch's targets (UI-Genie, section 3.2, for verdicts).
 
     That of answers and that of verdicts are added where there are both, and so are the mean ranking loss and the mean
     preference loss of the samples that have one. Samples of the same context share all of its prompt.
     """
-    computed = _compute(network, samples)
+    computed, samples = _compute(batch), batch.samples
     total = computed.states.new_zeros((), dtype=torch.float32)
     for among in dict.fromkeys(sample.among for sample in samples):
         mine = [place for place, target in enumerate(computed.targets) if samples[target.owner].among == among]
@@ -138,22 +152,31 @@ def loss(network: Network, samples: Sequence[Sample]) -> Tensor:
     return total
 
 
-def _compute(network: Network, samples: Sequence[Sample]) -> _Computed:
-    album: dict[bytes, Picture] = {}
+def lay(network: Network, samples: Sequence[Sample]) -> Batch:
+    """Read the samples and lay them out: all of a loss that no device is needed for."""
+    album = Album()
     trees, ends = plant(read(network, [sample.context for sample in samples], album))
-    wanted: list[list[_Target]] = [[] for _ in trees]
+    targets: list[list[_Target]] = [[] for _ in trees]
     for number, (sample, (row, end)) in enumerate(zip(samples, ends, strict=True)):
         for which, branch in enumerate(sample.branches):
             said = [*trees[row].say(end, branch.tokens), end]  # the last of which is at -1
-            wanted[row] += [_Target(said[at], token, branch.weight, number, which) for at, token in branch.targets]
-    states: dict[int, Tensor] = {}
-    shown = features(album)
+            targets[row] += [_Target(said[at], token, branch.weight, number, which) for at, token in branch.targets]
     most = _ABREAST.get(network.model.device.type)
-    for rows in _abreast(trees, most) if most else [[row] for row in range(len(trees))]:
-        forest = Forest(network, [trees[row] for row in rows], shown)
+    groups = _abreast(trees, most) if most else [[row] for row in range(len(trees))]
+    forests = [(rows, Forest(network, [trees[row] for row in rows], album)) for rows in groups]
+    for _, forest in forests:
+        forest.lay()
+    return Batch(tuple(samples), forests, targets)
+
+
+def _compute(batch: Batch) -> _Computed:
+    states: dict[int, Tensor] = {}
+    for rows, forest in batch.forests:
         forest.compute()
-        states |= {row: forest.hidden([(at, target.place) for target in wanted[row]]) for at, row in enumerate(rows)}
-    return _Computed(tuple(chain.from_iterable(wanted)), torch.cat([states[row] for row in range(len(trees))]))
+        wanted = [[(at, target.place) for target in batch.targets[row]] for at, row in enumerate(rows)]
+        states |= zip(rows, map(forest.hidden, wanted), strict=True)
+    ordered = [states[row] for row in range(len(batch.targets))]
+    return _Computed(tuple(chain.from_iterable(batch.targets)), torch.cat(ordered))
 
 
 def _abreast(trees: Sequence[Tree], most: int) -> list[list[int]]:

@@ -1,39 +1,23 @@
-"""Contexts as tokens: text, and the screenshots as a network sees them."""
+"""Contexts as tokens: text, and the screenshots as a network sees them.
+
+To read needs no device: what the vision tower makes of screenshots is asked for later, of all at once.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
 from torch import Tensor
 
 from models.prompts import Context
-from models.tree import ROOT, Token, Tree
+from models.tree import ROOT, Run, Tree, text
 
 if TYPE_CHECKING:
     from models.network import Network
-
-Run = tuple[Token, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A screenshot: the tokens that stand for it, their positions from where it begins, and its features.
-
-    ``features`` (patches, width) are what the vision tower makes of it, for those of the tokens that have a patch.
-    """
-
-    name: str
-    tokens: Run
-    features: Tensor
-
-    def at(self, start: int) -> Run:
-        """Its tokens in a prompt in which it begins at position ``start``."""
-        return tuple(
-            Token(token.id, tuple(start + axis for axis in token.position), token.patch) for token in self.tokens
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,68 +28,97 @@ class Prompt:
     twig: Run
 
     @property
-    def tokens(self) -> Run:
+    def runs(self) -> tuple[Run, ...]:
         """All of it."""
-        return (*(token for run in self.trunk for token in run), *self.twig)
+        return *self.trunk, self.twig
 
 
-def read(network: Network, contexts: Sequence[Context], album: dict[bytes, Picture]) -> list[Prompt]:
-    """The prompts of contexts. Screenshots (PNG) that the album lacks are seen, all at once, and put into it."""
+@dataclass(slots=True)
+class Album:
+    """Screenshots: each is prepared once, as tokens, and seen once."""
+
+    _pictures: dict[bytes, Run] = field(default_factory=dict)
+    _unseen: dict[str, Mapping[str, Tensor]] = field(default_factory=dict)
+    _features: dict[str, Tensor] = field(default_factory=dict)
+
+    def pictures(self, network: Network, images: Sequence[bytes]) -> list[Run]:
+        """The tokens that stand for screenshots (PNG), as they are where a prompt begins with one."""
+        for png in images:
+            if png not in self._pictures:
+                self._pictures[png], inputs = _prepare(network, png)
+                self._unseen[self._pictures[png].name] = inputs
+        return [self._pictures[png] for png in images]
+
+    def features(self, network: Network) -> Mapping[str, Tensor]:
+        """What the vision tower makes of every picture (patches, width), by name: of those with a patch, its tokens."""
+        if self._unseen:
+            self._features |= zip(self._unseen, network.see(list(self._unseen.values())), strict=True)
+            self._unseen = {}
+        return self._features
+
+    @property
+    def nbytes(self) -> int:
+        """Of the features."""
+        return sum(seen.nbytes for seen in self._features.values())
+
+
+def _prepare(network: Network, png: bytes) -> tuple[Run, Mapping[str, Tensor]]:
+    """A screenshot, and the vision tower's inputs."""
+    inputs = network.picture(png)
+    ids = inputs.pop("input_ids")[0]
+    patch = (ids == network.patch).numpy()
+    patches = np.where(patch, patch.cumsum() - 1, -1)
+    name = hashlib.sha256(png).hexdigest()
+    return Run(ids.numpy(), network.positions(ids, inputs).numpy(), patches, name), inputs
+
+
+def read(network: Network, contexts: Sequence[Context], album: Album) -> list[Prompt]:
+    """The prompts of contexts. Screenshots that the album lacks are put into it."""
     prompts = [network.prompt(context) for context in contexts]
-    new = [png for png in dict.fromkeys(png for _, images in prompts for png in images) if png not in album]
-    album |= zip(new, look(network, new), strict=True)
-    return [_lay(network, text, [album[png] for png in images]) for text, images in prompts]
+    return [_lay(network, words, album.pictures(network, images)) for words, images in prompts]
 
 
-def look(network: Network, images: Sequence[bytes]) -> list[Picture]:
-    """Screenshots (PNG) as the network sees them, each encoded once."""
-    inputs = [network.picture(png) for png in images]
-    ids = [found.pop("input_ids")[0] for found in inputs]
-    pictures = []
-    for png, tokens, found, seen in zip(images, ids, inputs, network.see(inputs), strict=True):
-        name, number, marked = hashlib.sha256(png).hexdigest(), 0, []
-        for token, position in zip(tokens.tolist(), network.positions(tokens, found).tolist(), strict=True):
-            patch = (name, number) if token == network.patch else None
-            number += patch is not None
-            marked.append(Token(token, tuple(position), patch))
-        pictures.append(Picture(name, tuple(marked), seen))
-    return pictures
-
-
-def features(album: Mapping[bytes, Picture]) -> dict[str, Tensor]:
-    """The features of an album's pictures, by name."""
-    return {picture.name: picture.features for picture in album.values()}
-
-
-def _lay(network: Network, text: str, pictures: Sequence[Picture]) -> Prompt:
-    """The tokens of a prompt: of its text, with a picture in each placeholder's place.
+def _lay(network: Network, words: str, pictures: Sequence[Run]) -> Prompt:
+    """The tokens of a prompt: of its words, with a picture in each placeholder's place.
 
     Raises:
-        ValueError: when the text has more or fewer placeholders than there are pictures.
+        ValueError: when the words have more or fewer placeholders than there are pictures.
     """
-    ids = network.text_tokens(text)
+    ids = network.text_tokens(words)
     places = [place for place, token in enumerate(ids) if token == network.patch]
     start, first, trunk = 0, 0, []
     for place, picture in zip(places, pictures, strict=True):
-        words = _words(ids[first:place], start, network.axes)
-        shown = picture.at(start + len(words))
-        trunk.append((*words, *shown))
-        start, first = max(shown[-1].position) + 1, place + 1
-    return Prompt(tuple(trunk), _words(ids[first:], start, network.axes))
+        trunk.append(_shown(text(ids[first:place], start, network.axes), picture, start + place - first))
+        start, first = int(trunk[-1].positions[-1].max()) + 1, place + 1
+    return Prompt(tuple(trunk), text(ids[first:], start, network.axes))
 
 
-def _words(ids: Sequence[int], start: int, axes: int) -> Run:
-    return tuple(Token(token, (start + place,) * axes) for place, token in enumerate(ids))
+def _shown(before: Run, picture: Run, start: int) -> Run:
+    """Text, and a picture that begins at a position."""
+    return Run(
+        np.concatenate([before.ids, picture.ids]),
+        np.concatenate([before.positions, start + picture.positions]),
+        np.concatenate([before.patches, picture.patches]),
+        picture.name,
+    )
 
 
 def plant(prompts: Sequence[Prompt]) -> tuple[list[Tree], list[tuple[int, int]]]:
     """Trees of the prompts, one for all that begin alike, and where each prompt ends: (tree, place)."""
     rows = rows_of(prompts)
     trees = [Tree() for _ in set(rows)]
-    return trees, [(row, trees[row].add(ROOT, prompt.tokens)[-1]) for row, prompt in zip(rows, prompts, strict=True)]
+    return trees, [(row, grow(trees[row], prompt)) for row, prompt in zip(rows, prompts, strict=True)]
+
+
+def grow(tree: Tree, prompt: Prompt) -> int:
+    """Add a prompt to a tree. Returns the place of its end."""
+    on = ROOT
+    for run in prompt.runs:
+        on = tree.add(on, run)[-1]
+    return on
 
 
 def rows_of(prompts: Sequence[Prompt]) -> list[int]:
     """The row of each prompt in a batch: those that begin with the same words and picture share one."""
-    numbers: dict[Run, int] = {}
-    return [numbers.setdefault(prompt.trunk[0], len(numbers)) for prompt in prompts]
+    numbers: dict[object, int] = {}
+    return [numbers.setdefault(prompt.trunk[0].key, len(numbers)) for prompt in prompts]

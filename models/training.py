@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,13 +18,14 @@ from torch.optim import AdamW, Optimizer
 
 from models.checkpoint import resume, save
 from models.network import Network
-from models.packing import Sample, loss
+from models.packing import Batch, Sample, lay, loss, loss_of
 from models.prompts import opening
 from models.tuning import trained
 
 SAVE_EVERY = 8  # updates between two checkpoints
 _WARM_UP, _FLOOR = 0.1, 0.05  # shares of the updates and of the peak rate
 _MAX_NORM = 1.0
+_LAYS_AHEAD = ("cuda",)
 
 Report = Callable[[int, float], None]
 
@@ -138,16 +141,50 @@ def train(
     warm_up = max(1, round(_WARM_UP * schedule.updates))
     batches = _batches(samples, network.screenshots, schedule)
 
-    def loss_of(update: int) -> Tensor:
-        with network.autocast():
-            return loss(network, batches[update])
-
-    network.model.train()
     held_loss = partial(_mean_loss, network, held) if held else None
     descent = Descent(weights, [optimizer], schedule.updates, warm_up, _FLOOR, held=held_loss)
-    history = descent.run(loss_of, scratch, report)
+    return descend(network, descent, lambda update: batches[update], scratch, report)
+
+
+def descend(
+    network: Network, descent: Descent, samples: Callable[[int], Sequence[Sample]], scratch: Path, report: Report
+) -> list[float]:
+    """Train the network down the loss of the samples of each update; see :meth:`Descent.run`."""
+    network.model.train()
+    with laid_ahead(network, samples, descent.updates) as laid:
+        history = descent.run(partial(_loss, network, laid), scratch, report)
     network.model.eval()
     return history
+
+
+def _loss(network: Network, laid: Callable[[int], Batch], update: int) -> Tensor:
+    batch = laid(update)
+    with network.autocast():
+        return loss_of(network, batch)
+
+
+@contextmanager
+def laid_ahead(
+    network: Network, samples: Callable[[int], Sequence[Sample]], updates: int
+) -> Iterator[Callable[[int], Batch]]:
+    """What gives the batch of an update, if each is asked for in turn, from its samples.
+
+    Where the network is on a device of its own, a thread lays the next batch out meanwhile. On a CPU there is nothing
+    to gain: the cores are at work.
+    """
+    if network.model.device.type not in _LAYS_AHEAD:
+        yield lambda update: lay(network, samples(update))
+        return
+    asked: dict[int, Future[Batch]] = {}
+    with ThreadPoolExecutor(1) as thread:
+
+        def laid(update: int) -> Batch:
+            for each in range(update, min(update + 2, updates)):
+                if each not in asked:
+                    asked[each] = thread.submit(lambda number: lay(network, samples(number)), each)
+            return asked.pop(update).result()
+
+        yield laid
 
 
 @torch.inference_mode()

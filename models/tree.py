@@ -7,7 +7,9 @@ A batch has a tree in each row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,94 +19,165 @@ from transformers import DynamicCache
 
 if TYPE_CHECKING:
     from models.network import Network
+    from models.reading import Album
 
 ROOT = -1  # what the first tokens of a tree hang on
 
 
-class Token(NamedTuple):
-    """A token, its position on each axis of the network's rotary positions, and the patch that stands in its place.
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """Tokens that follow each other.
 
-    ``patch`` is (name of the picture, number of its feature), None for text.
+    ``positions`` are (tokens, axes), on the axes of the network's rotary positions. ``patches`` are the numbers of what
+    stands in the tokens' places among the features of the picture ``name``, -1 for text.
     """
 
-    id: int
-    position: tuple[int, ...]
-    patch: tuple[str, int] | None = None
+    ids: np.ndarray
+    positions: np.ndarray
+    patches: np.ndarray
+    name: str = ""
 
-    def then(self, ids: Iterable[int]) -> list[Token]:
-        """Text that follows this token."""
-        first = max(self.position) + 1
-        return [Token(token, (first + place,) * len(self.position)) for place, token in enumerate(ids)]
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, part: slice) -> Run:
+        return Run(self.ids[part], self.positions[part], self.patches[part], self.name)
+
+    @property
+    def key(self) -> tuple[str, bytes, bytes]:
+        """The same for runs of the same tokens."""
+        return self.name, self.ids.tobytes(), self.positions.tobytes()
+
+    def shared(self, other: Run) -> int:
+        """How many tokens both begin with alike."""
+        count = min(len(self), len(other))
+        same = self.ids[:count] == other.ids[:count]
+        same &= (self.positions[:count] == other.positions[:count]).all(axis=1)
+        same &= self.patches[:count] == other.patches[:count]
+        if self.name != other.name:
+            same &= self.patches[:count] < 0
+        return count if same.all() else int(same.argmin())
+
+
+def text(ids: Sequence[int], start: int, axes: int) -> Run:
+    """A run of text that begins at a position."""
+    positions = np.broadcast_to(np.arange(start, start + len(ids))[:, None], (len(ids), axes))
+    return Run(np.array(ids, dtype=np.int64), positions, np.full(len(ids), -1))
+
+
+class Piece(NamedTuple):
+    """Tokens that were added to a tree at once, from the place ``start`` on; ``before`` are the places they all see."""
+
+    start: int
+    run: Run
+    before: np.ndarray
+
+    @property
+    def end(self) -> int:
+        """The place after the last of them."""
+        return self.start + len(self.run)
 
 
 class Tree:
-    """Tokens in the order they were added; ``paths`` are the places of what each sees, itself the last."""
+    """Tokens in the order they were added."""
 
     def __init__(self) -> None:
-        self.tokens: list[Token] = []
-        self.paths: list[np.ndarray] = []
-        self._next: dict[tuple[int, Token], int] = {}
+        self.pieces: list[Piece] = []
+        self._starts: list[int] = []
+        self._after: dict[int, list[int]] = {}  # where the pieces start that hang on a place
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return self.pieces[-1].end if self.pieces else 0
 
-    def add(self, on: int, tokens: Sequence[Token]) -> list[int]:
+    def add(self, on: int, run: Run) -> list[int]:
         """The places of a run of tokens that hangs on the token at ``on``; what is there already is not added again."""
-        places = []
-        for token in tokens:
-            place = self._next.setdefault((on, token), len(self.tokens))
-            if place == len(self.tokens):
-                before = self.paths[on] if on != ROOT else np.empty(0, dtype=np.int64)
-                self.tokens.append(token)
-                self.paths.append(np.append(before, place))
-            places.append(place)
-            on = place
+        places: list[int] = []
+        while len(run) and (found := self._follow(on, run)):
+            places += found
+            on, run = found[-1], run[len(found) :]
+        if len(run):
+            start = len(self)
+            before = self.path(on) if on != ROOT else np.empty(0, dtype=np.int64)
+            self.pieces.append(Piece(start, run, before))
+            self._starts.append(start)
+            self._after.setdefault(on, []).append(start)
+            places += range(start, start + len(run))
         return places
 
     def say(self, on: int, ids: Sequence[int]) -> list[int]:
         """The places of text that hangs on the token at ``on``."""
-        return self.add(on, self.tokens[on].then(ids))
+        piece = self._piece(on)
+        position = piece.run.positions[on - piece.start]
+        return self.add(on, text(ids, int(position.max()) + 1, len(position)))
+
+    def path(self, place: int) -> np.ndarray:
+        """The places of what the token at a place sees, itself the last."""
+        piece = self._piece(place)
+        return np.append(piece.before, np.arange(piece.start, place + 1))
+
+    def _piece(self, place: int) -> Piece:
+        return self.pieces[bisect_right(self._starts, place) - 1]
+
+    def _follow(self, on: int, run: Run) -> range:
+        """The places after ``on`` that a run has in common with the piece which goes on as it does, if one does."""
+        ahead = list(self._after.get(on, ()))
+        if on != ROOT and on + 1 < self._piece(on).end:
+            ahead.append(on + 1)
+        for first in ahead:
+            piece = self._piece(first)
+            if count := piece.run[first - piece.start :].shared(run):
+                return range(first, first + count)
+        return range(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What has been added to the trees of a forest, a row each, with padding: what is known before a device is asked.
+
+    ``ids`` are (rows, width), ``positions`` the same, with the axes before it where there are several; ``unseen``
+    (rows, 1, width, columns) is what each does not see; ``patches`` are (row, columns, name of the picture, numbers of
+    its features).
+    """
+
+    ids: Tensor
+    positions: Tensor
+    unseen: Tensor
+    patches: list[tuple[int, np.ndarray, str, np.ndarray]]
 
 
 class Forest:
     """Trees as the rows of a batch, computed as they grow.
 
     Args:
-        features: of each picture in the trees (patches, width), by name.
+        album: has the pictures in the trees.
         states: keys and values (layers, 2, heads, places, width) of the places that each tree begins with, where
             they are known already. Without it nothing is kept that the trees could grow on.
     """
 
     def __init__(
-        self,
-        network: Network,
-        trees: Sequence[Tree],
-        features: Mapping[str, Tensor],
-        states: Sequence[Tensor | None] | None = None,
+        self, network: Network, trees: Sequence[Tree], album: Album, states: Sequence[Tensor | None] | None = None
     ) -> None:
         self.trees = trees
-        self._network, self._features = network, features
+        self._network, self._album = network, album
         self._cache = None if states is None else _cache(states)
         self._width = 0 if self._cache is None else self._cache.get_seq_length()
         known = [0 if found is None else found.shape[-2] for found in states or [None] * len(trees)]
-        self._columns = [np.arange(self._width - count, self._width) for count in known]  # of the places computed
-        self._first = list(known)  # of the places computed last
+        self._columns = [np.arange(self._width - count, self._width) for count in known]  # of the places laid out
+        self._first = list(known)  # of the places laid out last
+        self._layout: Layout | None = None
         self._hidden: Tensor
 
+    def lay(self) -> None:
+        """Lay out what has been added to the trees, so that there is less to do when it is computed."""
+        self._layout = self._lay()
+
     def compute(self) -> None:
-        """Compute what has been added to the trees."""
-        self._first = [len(columns) for columns in self._columns]
-        fresh = [tree.tokens[first:] for tree, first in zip(self.trees, self._first, strict=True)]
-        before, width = self._width, max(map(len, fresh))
-        self._width += width
-        self._columns = [
-            np.append(columns, before + np.arange(len(tokens)))
-            for columns, tokens in zip(self._columns, fresh, strict=True)
-        ]
+        """Compute what has been added to the trees, or was laid out before."""
+        layout, self._layout = self._layout or self._lay(), None
         self._hidden = self._network.hidden(
-            inputs_embeds=self._embed(fresh, width),
-            attention_mask=self._network.place(self._mask(before, width)),
-            position_ids=self._positions(fresh, width),
+            inputs_embeds=self._embed(layout),
+            attention_mask=self._mask(layout),
+            position_ids=self._network.place(layout.positions),
             past_key_values=self._cache,
             use_cache=self._cache is not None,
         ).last_hidden_state
@@ -120,43 +193,52 @@ class Forest:
         layers = self._cache.layers  # type: ignore[union-attr]
         return torch.stack([torch.stack([one.keys[row][:, columns], one.values[row][:, columns]]) for one in layers])
 
-    def _embed(self, fresh: Sequence[Sequence[Token]], width: int) -> Tensor:
-        ids = [[*(token.id for token in tokens), *[0] * (width - len(tokens))] for tokens in fresh]
-        embedded = self._network.embed(torch.tensor(ids))
-        spots = [
-            (row, column, *token.patch)
-            for row, tokens in enumerate(fresh)
-            for column, token in enumerate(tokens)
-            if token.patch is not None
+    def _lay(self) -> Layout:
+        self._first = [len(columns) for columns in self._columns]
+        counts = [len(tree) - first for tree, first in zip(self.trees, self._first, strict=True)]
+        before, width = self._width, max(counts)
+        self._width += width
+        self._columns = [
+            np.append(columns, before + np.arange(count)) for columns, count in zip(self._columns, counts, strict=True)
         ]
-        if not spots:
-            return embedded
-        rows, columns, names, numbers = zip(*spots, strict=True)
-        shown, first, count = dict.fromkeys(names), {}, 0
-        for name in shown:
-            first[name] = count
-            count += len(self._features[name])
-        patches = torch.cat([self._features[name] for name in shown]).to(embedded)
-        wanted = [first[name] + number for name, number in zip(names, numbers, strict=True)]
-        return embedded.index_put((torch.tensor(rows), torch.tensor(columns)), patches[wanted])
-
-    def _mask(self, before: int, width: int) -> Tensor:
-        """What the new places do not see (rows, 1, width, columns); padding sees itself, so that no row is empty."""
-        hidden = np.ones((len(self.trees), 1, width, before + width), dtype=bool)
+        axes = self.trees[0].pieces[0].run.positions.shape[1]
+        ids = np.zeros((len(self.trees), width), dtype=np.int64)
+        positions = np.zeros((axes, len(self.trees), width), dtype=np.int64)
+        unseen = np.ones((len(self.trees), 1, width, before + width), dtype=bool)
+        patches = []
         for row, (tree, first, columns) in enumerate(zip(self.trees, self._first, self._columns, strict=True)):
-            for query, path in enumerate(tree.paths[first:]):
-                hidden[row, 0, query, columns[path]] = False
-            padding = np.arange(len(tree) - first, width)
-            hidden[row, 0, padding, before + padding] = False
-        lowest = torch.finfo(self._network.model.dtype).min
-        return torch.zeros(hidden.shape).masked_fill(torch.from_numpy(hidden), lowest)
+            for piece in tree.pieces[bisect_left(tree.pieces, first, key=lambda piece: piece.start) :]:
+                at = slice(piece.start - first, piece.end - first)
+                ids[row, at], positions[:, row, at] = piece.run.ids, piece.run.positions.T
+                unseen[row, 0, at, columns[piece.before]] = False
+                own = columns[piece.start : piece.end]
+                unseen[row, 0, at, own[0] : own[-1] + 1] = ~np.tri(len(own), dtype=bool)
+                (drawn,) = np.nonzero(piece.run.patches >= 0)
+                if len(drawn):
+                    patches.append((row, at.start + drawn, piece.run.name, piece.run.patches[drawn]))
+            padding = np.arange(counts[row], width)
+            unseen[row, 0, padding, before + padding] = False  # it sees itself, so that no row is empty
+        placed = torch.from_numpy(positions if axes > 1 else positions[0])
+        return Layout(torch.from_numpy(ids), placed, torch.from_numpy(unseen), patches)
 
-    def _positions(self, fresh: Sequence[Sequence[Token]], width: int) -> Tensor:
-        """Position ids: (rows, width), with the axes before it where there are several."""
-        axes = len(self.trees[0].tokens[0].position)
-        rows = [[*(token.position for token in tokens), *[(0,) * axes] * (width - len(tokens))] for tokens in fresh]
-        positions = torch.tensor(rows).permute(2, 0, 1)
-        return self._network.place(positions if axes > 1 else positions[0])
+    def _embed(self, layout: Layout) -> Tensor:
+        embedded = self._network.embed(layout.ids)
+        if not layout.patches:
+            return embedded
+        features = self._album.features(self._network)
+        rows = np.concatenate([np.full(len(columns), row) for row, columns, _, _ in layout.patches])
+        columns = np.concatenate([columns for _, columns, _, _ in layout.patches])
+        shown = [
+            features[name][self._network.place(torch.from_numpy(numbers))] for _, _, name, numbers in layout.patches
+        ]
+        patches = torch.cat(shown).to(embedded)
+        return embedded.index_put((torch.from_numpy(rows), torch.from_numpy(columns)), patches)
+
+    def _mask(self, layout: Layout) -> Tensor:
+        """What is added to the attention's logits (rows, 1, width, columns)."""
+        dtype = self._network.model.dtype
+        unseen = self._network.place(layout.unseen)
+        return unseen.new_zeros(unseen.shape, dtype=dtype).masked_fill(unseen, torch.finfo(dtype).min)
 
 
 def _cache(states: Sequence[Tensor | None]) -> Any:

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
 
 from models.base import ADAPTER, EYES
 from models.eyes.drawn import Drawn
 from models.network import Network, load_base
-from models.packing import imitation, judgement, loss
-from models.training import Descent, Report, multiplies_bfloat16
+from models.packing import Sample, imitation, judgement
+from models.training import Descent, Report, descend, multiplies_bfloat16
 from models.tuning import Tuning, save_tuned, trained, tunable
 
 _WARM_UP, _FLOOR, _SAVE_EVERY = 0.04, 0.02, 20
@@ -64,18 +63,13 @@ def align(
     weights = trained(network)
     optimizer = torch.optim.AdamW(weights.values(), lr=alignment.rate, betas=(0.9, 0.98), weight_decay=0.01)
 
-    def loss_of(update: int) -> Tensor:
-        shown = drawn(update)
-        answered = [(one.context, one.answer) for one in shown.lessons]
-        answered += [(one.context, one.answer) for one in shown.trials if one.answer]
-        samples = [imitation(network, context, answer) for context, answer in answered]
-        samples += [judgement(network, one.context, one.labelled, 1.0) for one in shown.trials]
-        with network.autocast():
-            return loss(network, samples)
-
-    network.model.train()
     warm_up = max(1, round(_WARM_UP * alignment.updates))
     descent = Descent(weights, [optimizer], alignment.updates, warm_up, _FLOOR, _SAVE_EVERY)
-    history = descent.run(loss_of, scratch, report)
-    network.model.eval()
-    return history
+    return descend(network, descent, lambda update: _samples(network, drawn(update)), scratch, report)
+
+
+def _samples(network: Network, shown: Drawn) -> list[Sample]:
+    answered = [(one.context, one.answer) for one in shown.lessons]
+    answered += [(one.context, one.answer) for one in shown.trials if one.answer]
+    samples = [imitation(network, context, answer) for context, answer in answered]
+    return samples + [judgement(network, one.context, one.labelled, 1.0) for one in shown.trials]

@@ -10,7 +10,7 @@ from models.inference import TorchEngine, _draw, _Row
 from models.memory import Memory
 from models.network import Network
 from models.prompts import Context
-from models.reading import plant, read
+from models.reading import Album, plant, read
 from models.roles import Agent, merge
 
 ACTIONS = [["wait", "complete", 'type "a longer one"'], ["complete"], ["scroll up", "wait"]]
@@ -105,7 +105,7 @@ def test_only_what_is_new_is_computed(network: Network, monkeypatch: pytest.Monk
     width = lambda inputs: inputs["inputs_embeds"].shape[1]  # noqa: E731
     monkeypatch.setattr(Network, "hidden", lambda self, **rest: computed.append(width(rest)) or hidden(self, **rest))
     engine, path = TorchEngine(network), journey(6)
-    prompts = read(network, path, {})
+    prompts = read(network, path, Album())
     seen.clear()
     for context in path:
         engine.score([context], [["wait"]])

@@ -12,8 +12,8 @@ from models import packing
 from models.inference import TorchEngine
 from models.network import Network
 from models.packing import Branch, Sample, imitation, judgement, loss, preference, referred
-from models.reading import plant, read
-from models.tree import ROOT, Token, Tree
+from models.reading import Album, plant, read
+from models.tree import ROOT, Tree, text
 
 LABELLED = [
     [("click b0", True, 1.0), ("complete", False, 2.0), ('type "abc"', False, 0.5)],
@@ -91,7 +91,7 @@ def test_trees_side_by_side_teach_what_they_do_one_by_one(tuned: Network, monkey
 def test_what_is_computed_at_once_is_alike_and_bounded() -> None:
     trees = [Tree() for _ in range(5)]
     for tree, length in zip(trees, (7, 2, 5, 2, 20), strict=True):
-        tree.add(ROOT, [Token(place, (place,)) for place in range(length)])
+        tree.add(ROOT, text(range(length), 0, 1))
     assert packing._abreast(trees, 10) == [[1, 3], [2], [0], [4]]
     assert packing._abreast(trees, 15) == [[1, 3, 2], [0], [4]]
 
@@ -106,12 +106,12 @@ def test_each_screenshot_is_encoded_once(network: Network, kind: str) -> None:
 
 def test_the_steps_of_a_block_are_one_row(network: Network) -> None:
     """What they share is there once. Of two twigs, Qwen2.5-VL's share the token that closes a picture."""
-    prompts = read(network, journey(6), {})
+    prompts = read(network, journey(6), Album())
     (tree,), ends = plant(prompts)
     assert len({place for _, place in ends}) == 6
     twigs = sum(len(prompt.twig) for prompt in prompts[:5])
-    assert len(tree) == len(prompts[5].tokens) + twigs - 5 * (network.axes == 3)
-    assert [row for row, _ in plant(read(network, journey(12), {}))[1]] == [0] * 6 + [1] * 3 + [2] * 3
+    assert len(tree) == sum(map(len, prompts[5].runs)) + twigs - 5 * (network.axes == 3)
+    assert [row for row, _ in plant(read(network, journey(12), Album()))[1]] == [0] * 6 + [1] * 3 + [2] * 3
 
 
 def test_loss_of_a_verdict_is_the_log_of_the_score(network: Network) -> None:
@@ -175,7 +175,7 @@ def test_answers_and_verdicts_of_a_context_share_its_prompt(network: Network) ->
     seen = pictures_seen(network)
     assert loss(network, [answered, asked]).item() == pytest.approx(apart.item(), rel=1e-5)
     assert seen == [1]
-    (tree,), ends = plant(read(network, [context, context], {}))
+    (tree,), ends = plant(read(network, [context, context], Album()))
     assert ends[0] == ends[1] == (0, len(tree) - 1)
 
 

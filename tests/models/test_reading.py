@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import torch
-from tiny import contexts, journey, png
+from tiny import contexts, journey, pictures_seen, png
 
 from models.network import Network
 from models.prompts import Context
-from models.reading import look, read
+from models.reading import Album, read
 
 
 def everything() -> list[Context]:
@@ -15,16 +15,16 @@ def everything() -> list[Context]:
 
 
 def test_tokens_are_those_of_the_processor(network: Network) -> None:
-    for context, prompt in zip(everything(), read(network, everything(), {}), strict=True):
-        assert [token.id for token in prompt.tokens] == network.tensors(context)["input_ids"][0].tolist()
+    for context, prompt in zip(everything(), read(network, everything(), Album()), strict=True):
+        assert [token for run in prompt.runs for token in run.ids] == network.tensors(context)["input_ids"][0].tolist()
 
 
 def test_positions_are_those_of_the_model(network: Network) -> None:
     """Qwen2.5-VL's own ``get_rope_index`` for text and images; one after the other for Idefics3."""
-    for context, prompt in zip(everything(), read(network, everything(), {}), strict=True):
+    for context, prompt in zip(everything(), read(network, everything(), Album()), strict=True):
         inputs = network.tensors(context)
-        found = torch.tensor([token.position for token in prompt.tokens]).T
-        expected = torch.arange(len(prompt.tokens))[None]
+        found = torch.cat([torch.tensor(run.positions) for run in prompt.runs]).T
+        expected = torch.arange(sum(map(len, prompt.runs)))[None]
         if network.axes == 3:
             body = network.model.model
             grids = inputs["image_grid_thw"]
@@ -40,17 +40,26 @@ def test_features_are_those_of_the_model(network: Network) -> None:
     inputs = {name: value for name, value in network.tensors(context).items() if name.startswith(("pixel", "image"))}
     with torch.no_grad():
         expected = torch.cat(list(network.model.model.get_image_features(**inputs).pooler_output))
-        found = [picture.features for picture in look(network, images)]
-        (alone,) = look(network, [png(7)])
+        found, (alone,) = seen(network, images), seen(network, [png(7)])
     torch.testing.assert_close(torch.cat(found), expected)
-    torch.testing.assert_close(alone.features, found[1])
+    torch.testing.assert_close(alone, found[1])
 
 
 def test_the_album_keeps_what_was_seen(network: Network) -> None:
-    album: dict = {}
-    read(network, journey(4), album)
-    kept = dict(album)
-    read(network, journey(6), album)
-    assert len(kept) == 4
-    assert len(album) == 6
-    assert all(album[image] is picture for image, picture in kept.items())
+    album, calls = Album(), pictures_seen(network)
+    with torch.no_grad():
+        read(network, journey(4), album)
+        first = dict(album.features(network))
+        read(network, journey(6), album)
+        later = album.features(network)
+    assert calls == [4, 2]
+    assert len(later) == 6
+    assert all(later[name] is features for name, features in first.items())
+
+
+def seen(network: Network, images: list[bytes]) -> list[torch.Tensor]:
+    """Features of pictures by an album of their own."""
+    album = Album()
+    names = [picture.name for picture in album.pictures(network, images)]
+    features = album.features(network)
+    return [features[name] for name in names]
