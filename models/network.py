@@ -6,14 +6,15 @@ Everything loads through ``AutoModelForImageTextToText`` and ``AutoProcessor``; 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from peft import PeftModel
+from peft.helpers import disable_input_dtype_casting
 from PIL import Image
 from torch import Tensor
 from torch.nn import functional
@@ -138,12 +139,16 @@ class Network(Reader):
         """The last hidden states, without the output head: (batch, tokens, width), and the cache."""
         return self._body(**inputs)
 
-    def autocast(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def autocast(self) -> Iterator[None]:
         """Matrix products in bfloat16 where the base is in it, though what is trained is in float32.
 
-        Entered once an update: each weight is cast once for as long as it is open.
+        Entered once an update: each weight is cast once for as long as it is open, and what an adapter is given is not
+        cast to float32 and back, as peft would.
         """
-        return torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.model.dtype == torch.bfloat16)
+        model, half = self.model, self.model.dtype == torch.bfloat16
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=half), disable_input_dtype_casting(model, half):
+            yield
 
     @property
     def _body(self) -> Any:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,9 +11,11 @@ import torch
 from tiny import contexts, journey
 from torch import Tensor
 
+from models import network as networks
+from models import training
 from models.inference import TorchEngine
 from models.network import Network, load_base
-from models.packing import Sample, imitation
+from models.packing import Sample, imitation, loss
 from models.training import Descent, Schedule, _batches, train
 from models.tuning import Method, Tuning, save_tuned, tunable
 from models.tuning import trained as trained_of
@@ -130,6 +133,40 @@ def test_loss_falls_and_the_answers_are_learnt(base: Path, tmp_path: Path, metho
         ["wait1"],
         ["wait2"],
     ]
+
+
+def test_batches_laid_out_ahead_teach_the_same(either: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As beside a GPU, by a thread: the same bytes."""
+    found = []
+    for name, devices in (("alone", ()), ("ahead", ("cpu",))):
+        monkeypatch.setattr(training, "_LAYS_AHEAD", devices)
+        network = fresh(either)
+        history = train(network, answers(network), replace(SCHEDULE, updates=5), tmp_path / name, silent)
+        found.append((history, trained_of(network)))
+    (losses, weights), (expected, others) = found
+    assert losses == expected
+    assert all(torch.equal(weight, others[name]) for name, weight in weights.items())
+
+
+def test_an_adapter_is_given_bfloat16_and_learns_the_same(either: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against peft's own way, which casts to float32, and autocast back."""
+
+    def learnt() -> tuple[float, dict[str, Tensor], set[torch.dtype]]:
+        network, given = fresh(either, dtype="bfloat16"), set()
+        for name, module in network.model.named_modules():
+            if name.endswith("lora_A.default"):
+                module.register_forward_pre_hook(lambda _, inputs: given.add(inputs[0].dtype))
+        with network.autocast():
+            value = loss(network, answers(network))
+        value.backward()
+        return value.item(), {name: weight.grad for name, weight in trained_of(network).items()}, given
+
+    ours, gradients, given = learnt()
+    monkeypatch.setattr(networks, "disable_input_dtype_casting", lambda *_: nullcontext())
+    theirs, expected, cast = learnt()
+    assert (given, cast) == ({torch.bfloat16}, {torch.float32})
+    assert ours == theirs
+    assert all(torch.equal(gradient, expected[name]) for name, gradient in gradients.items())
 
 
 @pytest.mark.parametrize("stop", [3, 9, 17])
