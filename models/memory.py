@@ -66,10 +66,11 @@ class Memory:
         for prompt, (row, end) in zip(planted.prompts, planted.ends, strict=True):
             path, level = planted.forest.trees[row].path(end), self._segments
             for run in prompt.trunk:
-                if run.key not in level:
-                    level[run.key] = Segment(planted.forest.states(row, path[: len(run)]))
-                    self._held += level[run.key].states.nbytes
-                path, level = path[len(run) :], level[run.key].following
+                key = run.key
+                if key not in level:
+                    level[key] = Segment(planted.forest.states(row, path[: len(run)]))
+                    self._held += level[key].states.nbytes
+                path, level = path[len(run) :], level[key].following
 
     @property
     def bytes(self) -> int:
@@ -80,10 +81,10 @@ class Memory:
         """Add to the tree what is remembered of a prompt. Returns the states of what was not in the tree before."""
         on, level, states = ROOT, self._segments, []
         for run in prompt.trunk:
-            if run.key not in level:
+            if (segment := level.get(run.key)) is None:
                 break
             before = len(tree)
             on = tree.add(on, run)[-1]
-            states.append(level[run.key].states[..., before + len(run) - len(tree) :, :])
-            level = level[run.key].following
+            states.append(segment.states[..., before + len(run) - len(tree) :, :])
+            level = segment.following
         return states

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -78,12 +79,14 @@ class Piece(NamedTuple):
         return self.start + len(self.run)
 
 
+_start = attrgetter("start")
+
+
 class Tree:
     """Tokens in the order they were added."""
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
-        self._starts: list[int] = []
         self._after: dict[int, list[int]] = {}  # where the pieces start that hang on a place
 
     def __len__(self) -> int:
@@ -99,7 +102,6 @@ class Tree:
             start = len(self)
             before = self.path(on) if on != ROOT else np.empty(0, dtype=np.int64)
             self.pieces.append(Piece(start, run, before))
-            self._starts.append(start)
             self._after.setdefault(on, []).append(start)
             places += range(start, start + len(run))
         return places
@@ -110,13 +112,17 @@ class Tree:
         position = piece.run.positions[on - piece.start]
         return self.add(on, text(ids, int(position.max()) + 1, len(position)))
 
+    def since(self, place: int) -> list[Piece]:
+        """The pieces that were added from a place on."""
+        return self.pieces[bisect_left(self.pieces, place, key=_start) :]
+
     def path(self, place: int) -> np.ndarray:
         """The places of what the token at a place sees, itself the last."""
         piece = self._piece(place)
         return np.append(piece.before, np.arange(piece.start, place + 1))
 
     def _piece(self, place: int) -> Piece:
-        return self.pieces[bisect_right(self._starts, place) - 1]
+        return self.pieces[bisect_right(self.pieces, place, key=_start) - 1]
 
     def _follow(self, on: int, run: Run) -> range:
         """The places after ``on`` that a run has in common with the piece which goes on as it does, if one does."""
@@ -204,22 +210,29 @@ class Forest:
         axes = self.trees[0].pieces[0].run.positions.shape[1]
         ids = np.zeros((len(self.trees), width), dtype=np.int64)
         positions = np.zeros((axes, len(self.trees), width), dtype=np.int64)
-        unseen = np.ones((len(self.trees), 1, width, before + width), dtype=bool)
         patches = []
-        for row, (tree, first, columns) in enumerate(zip(self.trees, self._first, self._columns, strict=True)):
-            for piece in tree.pieces[bisect_left(tree.pieces, first, key=lambda piece: piece.start) :]:
-                at = slice(piece.start - first, piece.end - first)
-                ids[row, at], positions[:, row, at] = piece.run.ids, piece.run.positions.T
-                unseen[row, 0, at, columns[piece.before]] = False
-                own = columns[piece.start : piece.end]
-                unseen[row, 0, at, own[0] : own[-1] + 1] = ~np.tri(len(own), dtype=bool)
-                (drawn,) = np.nonzero(piece.run.patches >= 0)
+        for row, (tree, first) in enumerate(zip(self.trees, self._first, strict=True)):
+            for start, run, _ in tree.since(first):
+                at = slice(start - first, start - first + len(run))
+                ids[row, at], positions[:, row, at] = run.ids, run.positions.T
+                (drawn,) = np.nonzero(run.patches >= 0)
                 if len(drawn):
-                    patches.append((row, at.start + drawn, piece.run.name, piece.run.patches[drawn]))
-            padding = np.arange(counts[row], width)
-            unseen[row, 0, padding, before + padding] = False  # it sees itself, so that no row is empty
+                    patches.append((row, at.start + drawn, run.name, run.patches[drawn]))
         placed = torch.from_numpy(positions if axes > 1 else positions[0])
-        return Layout(torch.from_numpy(ids), placed, torch.from_numpy(unseen), patches)
+        return Layout(torch.from_numpy(ids), placed, self._unseen(before, width), patches)
+
+    def _unseen(self, before: int, width: int) -> Tensor:
+        """See :class:`Layout`. Padding sees itself, so that no row is empty."""
+        unseen = np.ones((len(self.trees), 1, width, before + width), dtype=bool)
+        for row, (tree, first, columns) in enumerate(zip(self.trees, self._first, self._columns, strict=True)):
+            for piece in tree.since(first):
+                at = slice(piece.start - first, piece.end - first)
+                own = slice(before + at.start, before + at.stop)
+                unseen[row, 0, at, columns[piece.before]] = False
+                unseen[row, 0, at, own] = ~np.tri(len(piece.run), dtype=bool)
+            padding = np.arange(len(tree) - first, width)
+            unseen[row, 0, padding, before + padding] = False
+        return torch.from_numpy(unseen)
 
     def _embed(self, layout: Layout) -> Tensor:
         embedded = self._network.embed(layout.ids)
