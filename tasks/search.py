@@ -11,7 +11,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from environments.types import COMPLETE, Action, Candidate, End, Episode, Instance, Observation, Step, World, WorldError
+from environments.types import (
+    COMPLETE,
+    Action,
+    Candidate,
+    End,
+    Episode,
+    Instance,
+    Kind,
+    Observation,
+    Step,
+    World,
+    WorldError,
+)
 from models.prompts import Context, context_at
 from models.roles import merge
 from tasks.params import Explore
@@ -83,13 +95,14 @@ class Search:
     def candidates(self, paths: Sequence[Path], draw: str) -> list[list[Candidate]]:
         """What a beam considers of each path: ``settings.candidates`` answers, one at temperature 0 and else samples.
 
-        The samples of a long answer may all differ from it.
+        The samples of a long answer may all differ from it. What changed nothing on the very same screen is not tried
+        again while there is something else.
         """
         likeliest = self._agent.propose([self._context(path) for path in paths], 1, 0.0)
         more = self.settings.candidates - 1
         sampled = self.propose(paths, more, draw) if more else [[] for _ in paths]
         return [
-            merge(_drawn([*one, *others]), path.screen)
+            _untried(path, merge(_drawn([*one, *others]), path.screen))
             for path, one, others in zip(paths, likeliest, sampled, strict=True)
         ]
 
@@ -146,6 +159,20 @@ def _drawn(candidates: Iterable[Candidate]) -> Counter[str]:
     for one in candidates:
         counts[str(one.action)] += one.count
     return counts
+
+
+def _untried(path: Path, options: list[Candidate]) -> list[Candidate]:
+    """The options without those that the path took on this very screen and that left it as it was, if any remain.
+
+    To wait may be right more than once.
+    """
+    screens = [*(step.observation for step in path.steps), path.screen]
+    idle = {
+        step.action
+        for step, after in zip(path.steps, screens[1:], strict=True)
+        if step.observation == after == path.screen
+    }
+    return [one for one in options if one.action not in idle or one.action.kind is Kind.WAIT] or options
 
 
 def find(search: Search) -> list[Episode]:

@@ -69,6 +69,13 @@ class Doors:
         return Observation(_png(sum(ord(door) << place for place, door in enumerate(self.way)) % 256), DOORS)
 
 
+class StuckDoors(Doors):
+    """Door A leads nowhere, and nothing shows that it was tried."""
+
+    def step(self, action: Action) -> Observation:
+        return self._look() if action.target == ("door", "A") else super().step(action)
+
+
 class EveryDoor:
     def propose(
         self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
@@ -338,3 +345,29 @@ class Mute:
 def test_an_agent_with_nothing_to_say_ends_invalid() -> None:
     (episode,) = find(_search(2, Mute(), Liking({})))
     assert (episode.end, episode.steps, episode.outcome) == (End.INVALID, (), 0.1)
+
+
+class Always(EveryDoor):
+    """Has the same candidates everywhere."""
+
+    def __init__(self, *actions: Action) -> None:
+        self.actions = actions
+
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+    ) -> list[list[Candidate]]:
+        return [[Candidate(action, 1) for action in self.actions] for _ in contexts]
+
+
+def test_what_changed_nothing_is_not_tried_again_on_the_same_screen() -> None:
+    """The best liked door is stuck: tried once in each room, and then what is liked next, if there is anything."""
+    judge = Liking({"A": 0.9, "AA": 0.9, "AB": 0.5, "ABA": 0.9})
+    assert _ways(find(_search(1, EveryDoor(), judge, StuckDoors()))) == [("ABA", End.STEP_LIMIT)]
+    stuck = Always(Action.click(DOORS[0]))
+    assert _ways(find(_search(1, stuck, judge, StuckDoors()))) == [("AAA", End.STEP_LIMIT)]
+
+
+def test_to_wait_may_be_right_more_than_once() -> None:
+    wait = Action(Kind.WAIT)
+    (episode,) = find(_search(1, Always(wait, Action.click(DOORS[1])), Liking({"!": 0.9})))
+    assert [step.action for step in episode.steps] == [wait] * 3
