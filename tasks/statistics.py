@@ -52,8 +52,9 @@ class SequentialTest:
 
     @property
     def settled(self) -> bool:
-        """Whether no further look is worth taking: better, behind, or the last."""
-        return self.better or self.so_far.wins < self.so_far.losses or self.look == self.looks
+        """Whether no further look is worth taking: better, behind by more than one case, or the last."""
+        behind = self.so_far.losses - self.so_far.wins > 1
+        return self.better or behind or self.look == self.looks
 
 
 @dataclass(frozen=True, slots=True)
