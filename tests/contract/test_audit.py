@@ -188,6 +188,7 @@ def _evaluate(root: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_command(workspace: Path) -> None:
     done = _evaluate(workspace, "--per-goal", "1", "--round", "1")
     assert done.returncode == 0, done.stderr

@@ -22,6 +22,7 @@ from workspace import Workspace
 Found = TypeVar("Found")
 
 
+@pytest.mark.slow
 def test_a_served_deployment_makes_a_round(workspace: Workspace) -> None:
     with (
         _lasting(workspace, "serve") as serving,

@@ -70,6 +70,7 @@ def test_a_screenshot_is_twenty_five_tokens(network: Network) -> None:
     assert [features.shape for features in network.see([picture])] == [(IMAGE_TOKENS, 576)]
 
 
+@pytest.mark.slow
 def test_the_picture_tells_the_colours_of_pages_it_has_not_seen(network: Network) -> None:
     """A token says one that is on its part of the screen much more often than by chance."""
     meanings, words = text_side(fetch_text_weights())
