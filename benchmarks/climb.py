@@ -53,7 +53,7 @@ COMMON: dict[str, Any] = {
     "warm_reward": {"updates": 60},
     "propose": {"per_goal": 3},
     "train_agent": {"updates": 100, "learning_rate": 1.5e-4},
-    "evaluate": {"per_goal": 1, "looks": 6},
+    "evaluate": {"per_goal": 2, "looks": 4},
 }
 NOBODY = ("-c", "user.name=Ratchet", "-c", "user.email=ratchet@localhost")  # commits, for git may know nobody
 FULL, CONTROL = "whole rounds", "demonstrations alone"
