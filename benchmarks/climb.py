@@ -36,8 +36,8 @@ from tasks.files import digest
 from tasks.statistics import wilson
 
 GOALS = (
-    "click-button", "click-color", "click-dialog-2", "click-link", "click-shape", "click-tab", "click-widget", "count-shape",
-    "focus-text-2", "identify-shape",
+    "click-button", "click-color", "click-dialog-2", "click-link", "click-shape", "click-tab", "click-widget",
+    "count-shape", "focus-text-2", "identify-shape",
     "email-inbox-delete", "email-inbox-star-reply", "click-tab-2", "use-autocomplete", "use-autocomplete-nodelay",
     "copy-paste-2", "use-spinner", "choose-date-easy", "login-user-popup", "click-checkboxes-large",
 )  # fmt: skip
