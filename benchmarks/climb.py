@@ -60,7 +60,7 @@ FULL, CONTROL = "whole rounds", "demonstrations alone"
 ARMS: dict[str, dict[str, Any]] = {
     FULL: {},
     "frozen reward model": {"train_reward": {"frozen": True}},
-    "no harder goals": {"propose": {"hardest_tier": 2}},
+    "no harder goals": {"propose": {"hardest_tier": 1}},
 }
 Line = dict[str, Any]  # of the results
 FIGURES = {"steps": ("step", "f1"), "outcomes": ("outcome", "f1"), "outcome AUC": ("outcome", "auc")}

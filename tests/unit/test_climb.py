@@ -43,6 +43,9 @@ def line(arm: str, number: int, solved: int, seed: int = 0) -> dict[str, object]
 def test_half_of_the_goals_is_of_tier_1_and_others_no_arm_sees() -> None:
     known = load_goals(ROOT / "data/goals")
     assert Counter(known[goal].tier for goal in GOALS) == {1: 10, 2: 3, 3: 5, 4: 2}
+    hardest = COMMON["demonstrate"]["hardest_tier"]
+    assert ARMS["no harder goals"] == {"propose": {"hardest_tier": hardest}}
+    assert sum(known[goal].tier <= hardest for goal in GOALS) == len(GOALS) / 2
     assert {known[goal].page for goal in (*GOALS, *UNSEEN)} <= pages()
     assert not set(GOALS) & set(UNSEEN)
 
