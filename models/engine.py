@@ -98,8 +98,9 @@ class Source:
 
             url, name = self.served[str(checkpoint)]
             return VllmEngine(Server(url), name, load_reader(base, self.screenshots))
+        from models.half import halved
         from models.inference import TorchEngine
         from models.network import load_base
         from models.tuning import with_tuned
 
-        return TorchEngine(with_tuned(load_base(base, self.dtype, self.screenshots), checkpoint))
+        return TorchEngine(halved(with_tuned(load_base(base, self.dtype, self.screenshots), checkpoint)))

@@ -156,8 +156,9 @@ class Network(Reader):
 
     def head(self, hidden: Tensor, among: Sequence[int] = ()) -> Tensor:
         """Logits (..., tokens) in float32 of hidden states (..., width): of the tokens ``among``, or of all."""
-        weight = self.model.get_output_embeddings().weight
-        return functional.linear(hidden, weight[list(among)] if among else weight).float()
+        output = self.model.get_output_embeddings()
+        logits: Tensor = functional.linear(hidden, output.weight[list(among)]) if among else output(hidden)
+        return logits.float()
 
 
 def _open(png: bytes) -> Image.Image:

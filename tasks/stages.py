@@ -84,7 +84,7 @@ def pin(numerics: Numerics) -> None:
     if numerics.isa != "native":
         os.environ["ATEN_CPU_CAPABILITY"] = numerics.isa
         os.environ["ONEDNN_MAX_CPU_ISA"] = numerics.isa.upper()
-        os.environ["MKL_CBWR"] = numerics.isa.upper()
+        os.environ["MKL_CBWR"] = os.environ["FBGEMM_ENABLE_INSTRUCTIONS"] = numerics.isa.upper()
 
 
 def scratch(name: str) -> Path:

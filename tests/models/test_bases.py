@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tiny import contexts
 
+from models.half import halved
 from models.inference import TorchEngine
 from models.network import load_base
 from models.tuning import Tuning, save_tuned, tunable, with_tuned
@@ -58,7 +59,7 @@ def test_engines_run_each_checkpoint_on_its_base(workspace: Path, params: Params
     note(params, qwen, base)
     with engines("explore", params, [AGENT, REWARD]) as source:
         for folder, start in ((AGENT, qwen), (REWARD, base)):
-            network = with_tuned(load_base(str(start), "float32", params.prompt.screenshots), folder)
+            network = halved(with_tuned(load_base(str(start), "float32", params.prompt.screenshots), folder))
             expected = TorchEngine(network).score(contexts(), ACTIONS)
             assert source.engine(folder).score(contexts(), ACTIONS) == expected
 

@@ -1,4 +1,4 @@
-"""How far an agent has moved, against likelihoods of the plain engine."""
+"""How far an agent has moved, against likelihoods of engines on the same weights."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tiny import journey
 
 from environments.types import Action, Candidate, End, Episode, Goal, Instance, Kind, Step
 from models.engine import Source
+from models.half import halved
 from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.prompts import context_at
@@ -49,7 +50,7 @@ def agent(base: Path, folder: Path, seed: int) -> Network:
             torch.nn.init.normal_(weight, std=0.1)
     folder.mkdir(parents=True)
     save_tuned(network, folder)
-    return with_tuned(load_base(str(base), "float32", 0), folder)
+    return halved(with_tuned(load_base(str(base), "float32", 0), folder))
 
 
 def test_the_divergence_is_the_mean_over_screens(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
