@@ -16,7 +16,7 @@ from environments.types import WorldError
 from tasks.errors import RatchetError, WorkspaceError
 
 NIGHTLY = "0 2 * * *"
-REFUSED = 2
+BROKE, REFUSED = 1, 2
 
 app = typer.Typer(
     name="ratchet",
@@ -31,14 +31,14 @@ Verbose = Annotated[bool, typer.Option("--verbose", help="Show the traceback of 
 
 
 def main() -> None:
-    """Run the command line. Exit status 2: it said in one line what is wrong; 1: it broke; 130: interrupted."""
+    """Run the command line. Exit status 2: a person must mend what it says; 1: it, or a world, broke; 130: stopped."""
     try:
         app()
     except (RatchetError, WorldError) as error:
         if _verbose():
             traceback.print_exc()
         print(f"ratchet: {error}", file=sys.stderr)
-        sys.exit(REFUSED)
+        sys.exit(BROKE if isinstance(error, WorldError) else REFUSED)
 
 
 @app.callback()

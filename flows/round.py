@@ -104,10 +104,17 @@ class _Round:
         self._step(FOUND, lambda: versions.commit_found("Found the first state", self.journal.head))
 
     def _make_round(self) -> None:
-        """The stages of the round. Once all are made none is looked at again: promotion changes their inputs."""
-        if ALL_MADE not in self.journal.done:
+        """The stages of the round. Once all are made none is looked at again: promotion changes their inputs.
+
+        Params that are edited meanwhile hold for all stages, as they are committed with what the stages made.
+        """
+        while ALL_MADE not in self.journal.done:
+            params = Path(versions.PARAMS).read_bytes()
             self._walk(seed=False)
-            self.journal.once(ALL_MADE, lambda: "yes")
+            if Path(versions.PARAMS).read_bytes() == params:
+                self.journal.once(ALL_MADE, lambda: "yes")
+            else:
+                say(f"{versions.PARAMS} was edited meanwhile: the stages that read what changed are made again")
 
     def _walk(self, seed: bool) -> None:
         stages = [stage for stage in versions.stages() if stage.seed is seed]

@@ -6,9 +6,11 @@ Everything loads through ``AutoModelForImageTextToText`` and ``AutoProcessor``; 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +49,11 @@ class Reader:
         """The chat message of a context, and its images (PNG)."""
         seen = self.parser.listed(context.observation) if self.parser else context.observation
         captions = self.captioner.captions(seen) if self.captioner else ()
-        return message(replace(context, observation=seen), self.screenshots, captions)
+        messages, images = message(replace(context, observation=seen), self.screenshots, captions)
+        for part in messages[0]["content"]:
+            if "text" in part:
+                part["text"] = self._spelt(part["text"])
+        return messages, images
 
     def prompt(self, context: Context) -> tuple[str, list[bytes]]:
         """The text of a prompt, with a placeholder for each image, and the images (PNG)."""
@@ -70,11 +76,19 @@ class Reader:
 
     def answer_tokens(self, answer: str) -> list[int]:
         """An answer as it stands after the prompt, with the token that ends the turn."""
-        return [*self.processor.tokenizer.encode(answer, add_special_tokens=False), self.end]
+        return [*self.processor.tokenizer.encode(self._spelt(answer), add_special_tokens=False), self.end]
 
     def text(self, tokens: Sequence[int]) -> str:
         """The answer that tokens spell."""
         return str(self.processor.tokenizer.decode(tokens, skip_special_tokens=True))
+
+    def _spelt(self, text: str) -> str:
+        """Text in which what spells a token of the chat's own, such as ``<image>``, is parted so that it stays text."""
+        return self._reserved.sub(lambda found: f"{found[0][0]}\u200b{found[0][1:]}", text)
+
+    @cached_property
+    def _reserved(self) -> re.Pattern[str]:
+        return re.compile("|".join(map(re.escape, self.processor.tokenizer.added_tokens_encoder)))
 
     @property
     def patch(self) -> int:
@@ -157,7 +171,10 @@ class Network(Reader):
     def head(self, hidden: Tensor, among: Sequence[int] = ()) -> Tensor:
         """Logits (..., tokens) in float32 of hidden states (..., width): of the tokens ``among``, or of all."""
         output = self.model.get_output_embeddings()
-        logits: Tensor = functional.linear(hidden, output.weight[list(among)]) if among else output(hidden)
+        if among:  # in float32 throughout: in bfloat16 two logits near each other would often be the same
+            with torch.autocast(hidden.device.type, enabled=False):
+                return functional.linear(hidden.float(), output.weight[list(among)].float())
+        logits: Tensor = output(hidden)
         return logits.float()
 
 

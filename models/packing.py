@@ -99,8 +99,9 @@ def referred(network: Network, samples: Sequence[Sample]) -> list[Sample]:
     found = []
     for sample in samples:
         if sample.beta:
-            computed = _compute(lay(network, [sample]))
-            surprise = _surprise(network.head(computed.states), computed.targets, ())
+            with network.autocast():
+                computed = _compute(lay(network, [sample]))
+                surprise = _surprise(network.head(computed.states), computed.targets, ())
             found.append(replace(sample, reference=tuple(_likelihoods(-surprise, computed.targets).tolist())))
         else:
             found.append(sample)

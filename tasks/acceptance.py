@@ -10,6 +10,8 @@ from enum import StrEnum
 from environments.types import Action, End, Episode, Instance, Kind, Step
 from tasks.records import VARIED, Origin, Trajectory
 
+_CUT_OFF = (End.CRASHED, End.PRUNED, End.INVALID)
+
 
 @dataclass(frozen=True, slots=True)
 class Bar:
@@ -19,20 +21,25 @@ class Bar:
     step: float = 0.0
 
     def reached(self, episode: Episode) -> bool:
-        """Whether an episode reaches both and is not hasty. An outcome that was not scored does not reach it."""
-        return (episode.outcome or 0.0) >= self.outcome and not self.slipped(episode) and not hasty(episode)
+        """Whether an episode did something, came to an end of its own, reaches both and is not hasty.
+
+        An outcome that was not scored does not reach it.
+        """
+        whole = bool(episode.acts) and episode.end not in _CUT_OFF
+        return whole and (episode.outcome or 0.0) >= self.outcome and not self.slipped(episode) and not hasty(episode)
 
     def slipped(self, episode: Episode, since: int = 0) -> bool:
         """Whether a step, from number ``since`` on, is a slip."""
         return any(self.slip(step) for step in episode.acts[since:])
 
     def slip(self, step: Step) -> bool:
-        """Whether a step does not reach it, and something else was liked more there, or nothing else was asked for.
+        """Whether a step does not reach it, and something else was liked more there, or nothing else was judged.
 
         What is liked little and still the most may be all that there is to do. A step that was not scored is no slip.
         """
         low = step.score is not None and step.score < self.step
-        return low and (not step.candidates or _surpassed(step))
+        judged = any(candidate.score is not None for candidate in step.candidates)
+        return low and (not judged or _surpassed(step))
 
 
 def hasty(episode: Episode) -> bool:

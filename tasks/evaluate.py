@@ -16,7 +16,7 @@ from typing import Any
 
 from environments.oracles import next_action, pages
 from environments.registry import load_goals, open_world
-from environments.types import COMPLETE, Action, Episode, Goal, Instance, Kind, World
+from environments.types import COMPLETE, Action, End, Episode, Goal, Instance, Kind, World
 from models.engine import Source
 from models.prompts import Context, context_at
 from models.roles import Agent, load_reward_model
@@ -196,7 +196,7 @@ def ask(episodes: Sequence[Trajectory], demonstrations: Sequence[Trajectory], pa
     """The questions put to both reward models, those of one context side by side."""
     questions = _pairs(demonstrations, params)
     for trajectory in episodes:
-        if trajectory.id.endswith("/challenger") and trajectory.episode.last.screenshot:
+        if trajectory.id.endswith("/challenger") and trajectory.episode.end is not End.CRASHED:
             questions += live(trajectory)
     return questions
 
@@ -225,7 +225,10 @@ def _pairs(demonstrations: Sequence[Trajectory], params: Params) -> list[Questio
 
 
 def live(trajectory: Trajectory) -> list[Question]:
-    """Outcome, by the world's verdict; and steps, by the oracle, up to the first it would not have taken."""
+    """Outcome, by the world's verdict; and steps, by the oracle, up to the first it would not have taken.
+
+    An oracle that does not know its way, such as on a screen that no script leads to, is asked no further.
+    """
     episode = trajectory.episode
     end = len(episode.acts)
     verdict = bool(trajectory.verdict)
@@ -234,7 +237,10 @@ def live(trajectory: Trajectory) -> list[Question]:
         return questions
     taken: list[Action] = []
     for place, step in enumerate(episode.acts):
-        right = next_action(episode.instance.goal.page, episode.instruction, step.observation, taken)
+        try:
+            right = next_action(episode.instance.goal.page, episode.instruction, step.observation, taken)
+        except Exception:  # it raises whatever its lists and patterns do
+            break
         same = agrees(step.action, right, step.observation)
         questions.append(_question(f"{trajectory.id}#{place}", episode, place, step.action, same, "live"))
         if not same:
@@ -260,9 +266,10 @@ def _question(
 
 
 def _verdicts(episodes: Sequence[Trajectory], look: int) -> list[Verdict]:
-    """The world's verdicts on both agents, a line a goal instance."""
+    """The world's verdicts on both agents, a line a goal instance; one on which the world broke has none."""
+    broken = {one.episode.instance for one in episodes if one.episode.end is End.CRASHED}
     verdicts: dict[str, Verdict] = {}
-    for trajectory in episodes:
+    for trajectory in (one for one in episodes if one.episode.instance not in broken):
         instance, name = trajectory.episode.instance, trajectory.id.rpartition("/")[2]
         line = {"look": look, "goal": instance.goal.id, "tier": instance.goal.tier, "seed": instance.seed}
         verdicts.setdefault(instance.name, line)[name] = bool(trajectory.verdict)  # type: ignore[arg-type,literal-required]

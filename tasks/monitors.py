@@ -69,17 +69,18 @@ def exploration(explored: Iterable[Trajectory], verdicts: Mapping[str, bool], ba
 def judging(labels: Sequence[bool], scores: Sequence[float], history: Sequence[float]) -> dict[str, float | None]:
     """``separation``, ``accepted_wrong`` and its ``wrong_slope`` a round, if this model follows on the history.
 
-    ``separation_high`` and ``accepted_wrong_low`` are ends of their 95 % intervals: what the limits are held against,
-    so that an alarm is more than chance.
+    ``separation_high`` and ``accepted_wrong_low`` are ends of their 95 % intervals, ``wrong_slope_low`` is the slope to
+    the latter: what the limits are held against, so that an alarm is more than chance.
     """
     found = _wrong_among([label for label, score in zip(labels, scores, strict=True) if score >= ACCEPT])
-    wrong = found["accepted_wrong"]
+    wrong, low = found["accepted_wrong"], found["accepted_wrong_low"]
     apart, doubt = separation(labels, scores), separation_doubt(labels, scores)
     return {
         "separation": apart,
         "separation_high": None if apart is None or doubt is None else apart + doubt,
         **found,
         "wrong_slope": None if wrong is None else slope([*history, wrong]),
+        "wrong_slope_low": None if low is None else slope([*history, low]),
     }
 
 
@@ -144,7 +145,7 @@ def _beyond(whose: str, figures: Figures, limits: Limits) -> list[str]:
     lowest = {"pass_k": limits.pass_k, "diversity": limits.diversity, "separation_high": limits.separation}
     highest = {
         "accepted_wrong_low": limits.accepted_wrong,
-        "wrong_slope": limits.wrong_slope,
+        "wrong_slope_low": limits.wrong_slope,
         "distance": limits.distance,
         "kl": limits.kl,
     }

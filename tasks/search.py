@@ -268,6 +268,8 @@ def roll_on(search: Search, failed: Sequence[tuple[int, Episode]]) -> list[Conti
     ``failed`` are (number, episode). The continuations are not scored.
     """
     count = search.settings.rollouts
+    if not count:
+        return []
     places = [(number, episode, shared) for number, episode in failed for shared in range(1, len(episode.steps))]
     starts = [
         Path(episode.steps[:shared], episode.steps[shared].observation, count=count) for _, episode, shared in places

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from multiprocessing.connection import wait
 from multiprocessing.context import BaseContext
@@ -95,9 +96,14 @@ def spread(
         log.info("%s: %d of %d were finished before", what, finished, len(units))
     if missing:
         with ProcessPoolExecutor(min(crew.processes, len(missing)), _context(), _start, (crew, {**os.environ})) as pool:
-            for job in as_completed([pool.submit(_do, unit, scratch / name, keep) for name, unit in missing]):
-                job.result()
-                progress.step()
+            jobs = [pool.submit(_do, unit, scratch / name, keep) for name, unit in missing]
+            try:
+                for job in as_completed(jobs):
+                    job.result()
+                    progress.step()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)  # what is not begun yet is for the next attempt
+                raise
     return chain.from_iterable(keep.read(scratch / name) for name, _ in units)
 
 
@@ -120,7 +126,14 @@ def _start(crew: Crew, environment: Mapping[str, str]) -> None:
 
     Thread(target=_die_with_parent, daemon=True).start()
     torch.set_num_threads(1)
-    _work = crew.make(*crew.arguments)
+    try:
+        _work = crew.make(*crew.arguments)
+    except Exception as error:  # an error here would only break the pool: the first unit says it
+        _work = partial(_refuse, error)
+
+
+def _refuse(error: Exception, _unit: Unit) -> Iterable[Any]:
+    raise error
 
 
 def _die_with_parent() -> None:

@@ -113,7 +113,7 @@
       const whole = boxOf(target, clip);
       if (whole === null) return;
       const box = [whole, ...halves(whole)].find((part) => shows(element, part));
-      if (box !== undefined) found.push([kind, text, box, states]);
+      if (box !== undefined) found.push([kind, text.toWellFormed(), box, states]); // half a pair of code units is no text
     };
 
     const emitText = (node, parent, clip, style) => {

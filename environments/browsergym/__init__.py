@@ -192,7 +192,8 @@ def _kind(node: dict[str, Any], known: dict[str, Any]) -> str | None:
 
 
 def _text(node: dict[str, Any], kind: str) -> str:
-    return " ".join(_said(node, "value" if kind in _VALUED else "name").split())
+    said = " ".join(_said(node, "value" if kind in _VALUED else "name").split())
+    return said.encode(errors="replace").decode()  # half a pair of code units is no text
 
 
 def _said(node: dict[str, Any], field: str) -> str:

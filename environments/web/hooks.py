@@ -53,7 +53,7 @@ class Hooks:
                 found = _at(json.loads(self._request(check, values)), check.at)
         except (OSError, sqlite3.Error, json.JSONDecodeError) as error:
             raise WorldError(f"check {check!r}: {error}") from error
-        return bool(found == fill(check.equals, values))
+        return found in _wanted(check.equals, values)
 
     def _query(self, hook: Sql, values: Values, mode: str) -> Any:
         """The first value of the first row, None where there is none."""
@@ -110,6 +110,12 @@ class Hooks:
 def _is_sqlite(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE
+
+
+def _wanted(equals: Any, values: Values) -> list[Any]:
+    """What a check may find: ``equals`` with its values as text, or the very value where it names nothing else."""
+    alone = [value for name, value in values.items() if equals == f"{{{name}}}"]
+    return [fill(equals, values), *alone]
 
 
 def _at(value: Any, path: str) -> Any:

@@ -28,7 +28,7 @@ def continued(trajectories: Sequence[Trajectory], bar: Bar) -> Iterator[Draft]:
     hopeful = {before for before, _ in solved}
     for trajectory in trajectories:
         episode = trajectory.episode
-        if trajectory.origin is not Origin.SEARCH or episode.outcome is None or bar.reached(episode):
+        if trajectory.origin is not Origin.SEARCH or episode.outcome is None or reasons[trajectory.id] is None:
             continue
         for index, place in enumerate(_places(trajectory)):
             if (trajectory.id, index + 1) in starts and place[0] in hopeful:

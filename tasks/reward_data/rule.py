@@ -141,4 +141,5 @@ def _focused(observation: Observation) -> Element | None:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    """Text by which typings are compared: a line break at its end presses Enter and counts, other space does not."""
+    return " ".join(text.split()).casefold() + "\n" * text.endswith("\n")

@@ -21,6 +21,7 @@ from tasks.versions.graph import (
     stale_seed,
 )
 from tasks.versions.history import (
+    PARAMS,
     check_clean,
     check_untagged,
     commit_found,
@@ -41,6 +42,7 @@ from tasks.versions.mend import mend
 from tasks.versions.remake import Difference, Remade, remake
 
 __all__ = [
+    "PARAMS",
     "Artifact",
     "Difference",
     "Remade",

@@ -194,6 +194,15 @@ def test_an_element_half_covered_is_shown_by_its_open_half(show: Open) -> None:
     assert Element("button", "wide", (0, 0, 40, 20)) in _elements(browser)
 
 
+def test_half_a_character_is_shown_as_the_replacement_character(show: Open) -> None:
+    """As a script leaves it that cuts a text between the two code units of an emoji."""
+    browser = show("<button id=b></button>")
+    browser.evaluate("document.getElementById('b').textContent = 'hello 😀'.slice(0, 7) + '…'")
+    (button,) = _elements(browser)
+    assert button.text == "hello \ufffd…"
+    assert button.text.encode()
+
+
 def test_scrolling_and_scrollbars_move_the_page(show: Open) -> None:
     browser = show("<div id=box style='height:100px;overflow-y:scroll'><div style='height:900px'>tall</div></div>")
     top = "document.getElementById('box').scrollTop"

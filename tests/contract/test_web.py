@@ -168,6 +168,17 @@ def test_a_check_may_ask_the_server_or_the_page(folder: Path, fresh_world: World
     assert not fresh_world.verdict()
 
 
+def test_a_check_may_name_a_number(folder: Path, fresh_world: World) -> None:
+    """The database counts in numbers; the value is one, and stays one where it stands alone."""
+    values = {**yaml.safe_load((folder / "goals.yaml").read_text())["goals"][0]["values"], "left": [3]}
+    check = {"sql": "SELECT count(*) FROM note", "equals": "{left}"}
+    counted = _goal(folder, "counted", success=check, values=values)
+    fresh_world.reset(counted, SEED)
+    assert not fresh_world.verdict()
+    _solve(fresh_world, counted)
+    assert fresh_world.verdict()
+
+
 def test_set_up_may_use_a_request(folder: Path, fresh_world: World) -> None:
     hook = {"rest": "/notes", "method": "POST", "body": {"text": "sent: {text}"}}
     start = fresh_world.reset(_goal(folder, "rest-setup", setup=[hook]), SEED)

@@ -54,6 +54,17 @@ def test_killed_in_and_after_commits(workspace: Workspace, two_rounds: Workspace
     _assert_as_undisturbed(workspace, two_rounds)
 
 
+def test_params_edited_while_stages_run_hold_for_all_of_them(workspace: Workspace) -> None:
+    done = workspace.ratchet("round", TOY_EDIT="train")
+    assert done.returncode == 0, done.stderr
+    assert "params.yaml was edited meanwhile" in done.stderr
+    assert "seed: 1" in workspace.git("show", "round-0001:params.yaml")
+    assert "seed: 1" in workspace.text("data/round/explored/shard")  # made before it was edited
+    workspace.git("checkout", "--quiet", "round-0001")
+    workspace.dvc("checkout")
+    assert "up to date" in workspace.dvc("status")
+
+
 def _assert_as_undisturbed(workspace: Workspace, two_rounds: Workspace) -> None:
     trees = workspace.git("log", "--format=%T %s").splitlines()
     assert trees == two_rounds.git("log", "--format=%T %s").splitlines()[2:]

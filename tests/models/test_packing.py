@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,10 +11,11 @@ from tiny import contexts, journey, pictures_seen
 
 from models import packing
 from models.inference import TorchEngine
-from models.network import Network
+from models.network import Network, load_base
 from models.packing import Branch, Sample, imitation, judgement, loss, preference, referred
 from models.reading import Album, plant, read
 from models.tree import ROOT, Tree, text
+from models.tuning import Method, Tuning, tunable
 
 LABELLED = [
     [("click b0", True, 1.0), ("complete", False, 2.0), ('type "abc"', False, 0.5)],
@@ -200,6 +202,15 @@ def test_loss_of_a_preference_by_hand(tuned: Network) -> None:
     assert max(map(abs, gains)) > 0.01
     expected = [math.log1p(math.exp(-0.5 * (gains[0] - gain))) for gain in gains[1:]]
     assert loss(tuned, [sample]).item() == pytest.approx(sum(expected) / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("skip", [0, 1])
+def test_a_preference_is_referred_where_the_base_is_in_bfloat16(either: Path, method: Method, skip: int) -> None:
+    """What is trained is in float32 all the same; before any update the reference is what the loss measures."""
+    network = tunable(load_base(str(either), "bfloat16", 0), Tuning(method, 4, 8, skip), seed=0)
+    (sample,) = referred(network, [preference(network, contexts()[1], "wait", ["click b1"], beta=1.0)])
+    with network.autocast():
+        assert loss(network, [sample]).item() == pytest.approx(math.log(2), rel=1e-3)
 
 
 def test_a_preference_is_learnt_beside_imitation(tuned: Network) -> None:

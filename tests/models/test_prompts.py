@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from tiny import journey
+from tiny import contexts, journey
 
-from environments.types import Element, Observation
-from models.prompts import Context, left_out, message
+from environments.types import Action, Element, Kind, Observation, Step
+from models.inference import TorchEngine
+from models.network import POSITIVE, Network
+from models.prompts import Context, context_at, left_out, message
 
 
 def written(context: Context, screenshots: int) -> tuple[str, list[bytes]]:
@@ -86,3 +89,19 @@ def test_what_is_empty_or_off_is_said() -> None:
         '1st textbox "a" 5,5', '2nd empty textbox "" 5,5', 'on checkbox "b" 5,5', 'off radio "c" 5,5',
         'off focus switch "d" 5,5', 'option "" 5,5',
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("token", ["<image>", "<|image_pad|>", "<|im_end|>", "<|im_start|>", POSITIVE])
+def test_a_page_that_spells_a_token_of_the_chat_stays_text(network: Network, token: str) -> None:
+    """In an element, in the goal, in what was typed and in an answer: the prompt has the tokens it would have."""
+    ids = network.processor.tokenizer.added_tokens_encoder
+
+    def reserved(text: str) -> list[int]:
+        screen = replace(contexts()[0].observation, elements=(Element("button", text, (1, 1, 20, 20)),))
+        context = context_at(f"Press {text}", [Step(screen, Action(Kind.TYPE, text=text))], screen)
+        (scores,) = TorchEngine(network).score([context], [[f'type "{text}"', "wait"]])
+        assert all(0 < score < 1 for score in scores)
+        prompt = network.text_tokens(network.prompt(context)[0])
+        return [token for token in [*prompt, *network.answer_tokens(f'type "{text}"')] if token in ids.values()]
+
+    assert reserved(f"a {token} b") == reserved("a plain b")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hand_built import NAME, click, screen
 from small_round import goal, params
 
-from environments.types import End, Episode, Instance, Step
+from environments.types import Action, Element, End, Episode, Goal, Instance, Kind, Step
 from models.prompts import context_at
-from tasks.evaluate import Question, chunks, play
+from tasks.evaluate import Question, ask, chunks, live, play
 from tasks.records import Origin, Trajectory
 from tasks.workers import Crew
 
@@ -56,6 +57,40 @@ def test_where_nothing_is_settled_more_instances_are_played(tmp_path: Path) -> N
 def test_a_challenger_behind_is_not_looked_at_again(tmp_path: Path) -> None:
     _, verdicts = play(Crew(scripted, ("champion",), 2), GOALS[:1], 500, LOOKS, tmp_path)
     assert {line["look"] for line in verdicts} == {1}
+
+
+def unlucky(breaks: int) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:
+    """The challenger solves everything, but the world breaks under the champion at one seed."""
+
+    def play_one(unit: tuple[str, Sequence[Instance]]) -> list[Trajectory]:
+        return [
+            replace(path, episode=replace(path.episode, end=End.CRASHED))
+            if path.episode.instance.seed == breaks and unit[0] == "champion"
+            else path
+            for path in scripted("challenger")(unit)
+        ]
+
+    return play_one
+
+
+def test_an_instance_on_which_the_world_broke_counts_for_neither(tmp_path: Path) -> None:
+    episodes, verdicts = play(Crew(unlucky, (500,), 2), GOALS, 500, params(evaluate={"looks": 1}), tmp_path)
+    assert [(line["goal"], line["seed"]) for line in verdicts] == [(goal.id, 501) for goal in GOALS]
+    assert len(episodes) == 12
+    asked = ask([replace(one, episode=replace(one.episode, end=End.CRASHED)) for one in episodes], [], LOOKS)
+    assert asked == []
+
+
+def test_steps_are_asked_about_as_far_as_the_oracle_knows_its_way() -> None:
+    """The third screen does not show what `ls` listed, and the terminal's script raises there."""
+    prompt = Element("text", "$", (10, 10, 100, 10))
+    deeds = (click(prompt), Action(Kind.TYPE, text="ls\n"), click(prompt))
+    steps = tuple(Step(screen(place, (prompt,)), deed) for place, deed in enumerate(deeds))
+    instance = Instance(Goal("terminal", "environments.miniwob:MiniWoB", "terminal", 4, 9), 500)
+    episode = Episode(instance, "Delete a file ending with the extension .png", steps, screen(3), End.COMPLETED)
+    found = live(Trajectory("r/terminal/challenger", 1, Origin.EVALUATION, episode, verdict=False))
+    told = [(question.about["query"], question.about["label"]) for question in found]
+    assert told == [("outcome", False), ("step", True), ("step", True)]
 
 
 def test_what_is_asked_of_one_screen_is_asked_at_once() -> None:

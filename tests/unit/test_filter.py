@@ -301,6 +301,22 @@ def test_a_continuation_may_make_up_for_the_slips_of_the_failed_path() -> None:
     assert rejection(replace(made_up, shared=0), Bar(0.5, 0.5)) is Rejection.LOW_STEP
 
 
+def test_a_low_step_is_a_slip_where_what_was_drawn_beside_it_was_not_judged() -> None:
+    """Continuations, and whole sampled paths, note what they drew; only their own steps are scored."""
+    drawn = {0: (tried(click(MAIL)), tried(click(NAME))), 1: (tried(click(SUBMIT)),)}
+    path = trajectory(click(MAIL), click(SUBMIT), candidates=drawn, scores={0: 0.1, 1: 0.9}, end=End.WORLD)
+    assert rejection(path, Bar(0.5, 0.5)) is Rejection.LOW_STEP
+    alone = trajectory(click(MAIL), candidates={0: (tried(click(MAIL), 0.1),)}, scores={0: 0.1}, end=End.WORLD)
+    assert rejection(alone, Bar(0.5, 0.5)) is None  # judged, and nothing was liked more
+
+
+@pytest.mark.parametrize("path", [trajectory(COMPLETE), trajectory(click(MAIL), end=End.INVALID)])
+def test_what_the_filter_leaves_out_does_not_reach_the_bar(path: Trajectory) -> None:
+    assert rejection(path, Bar(0.5)) is not None
+    assert not Bar(0.5).reached(path.episode)
+    assert Bar(0.5).reached(trajectory(click(SUBMIT)).episode)
+
+
 OUTCOMES = st.sampled_from([None, 0.1, 0.6, 0.9])
 TRIES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3), OUTCOMES, st.sampled_from(End)))
 

@@ -79,6 +79,7 @@ def test_the_judges_are_watched_on_live_outcomes_alone() -> None:
         "accepted_wrong": 0.5,
         "accepted_wrong_low": pytest.approx(0.0945, abs=1e-4),
         "wrong_slope": pytest.approx(0.2),
+        "wrong_slope_low": pytest.approx(-0.0027, abs=1e-4),
     }
     assert monitors["challenger"] == {
         "separation": pytest.approx(0.6),
@@ -86,6 +87,7 @@ def test_the_judges_are_watched_on_live_outcomes_alone() -> None:
         "accepted_wrong": 0,
         "accepted_wrong_low": 0,
         "wrong_slope": pytest.approx(-0.05),
+        "wrong_slope_low": pytest.approx(-0.05),
         "distance": pytest.approx(0.4 / 3),
     }
 
@@ -94,8 +96,8 @@ def test_alarms_name_the_figure_the_model_and_the_limit() -> None:
     monitors = {
         "explored": {"pass_1": 0.1, "pass_k": 0.2, "diversity": None},
         "agent": {"kl": 0.25},
-        "champion": {"separation_high": 0.1, "accepted_wrong_low": 0.5, "wrong_slope": None},
-        "challenger": {"separation_high": -0.1, "accepted_wrong_low": 0.6, "wrong_slope": 0.05},
+        "champion": {"separation_high": 0.1, "accepted_wrong_low": 0.5, "wrong_slope_low": None},
+        "challenger": {"separation_high": -0.1, "accepted_wrong_low": 0.6, "wrong_slope_low": 0.05},
     }
     limits = Limits(
         pass_k=0.3, diversity=1.5, separation=0.0, accepted_wrong=0.5, wrong_slope=0.1, distance=0.5, kl=0.2

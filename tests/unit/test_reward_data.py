@@ -105,6 +105,7 @@ LINK = Element("link", "Submit", (30, 125, 20, 8))  # within the button
         (click(MAIL), click(POST), False),
         (typed("  new  YORK "), typed("New York"), True),
         (typed("New"), typed("New York"), False),
+        (typed("ls"), typed("ls\n"), False),  # a line break at the end presses Enter
         (ENTER, ENTER, True),
         (Action(Kind.PRESS, text="Tab"), ENTER, False),
         (UP, DOWN, False),

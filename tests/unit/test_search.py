@@ -326,6 +326,11 @@ def test_continuations_share_the_steps_they_say_and_start_from_every_step_but_th
         assert item.episode.outcome is None
 
 
+def test_without_rollouts_nothing_is_continued() -> None:
+    (failed,) = find(_search(1, EveryDoor(), Liking({})))
+    assert roll_on(_search(1, EveryDoor(), Liking({}), rollouts=0), [(0, failed)]) == []
+
+
 class Pairs:
     """Every sample goes through door A."""
 

@@ -63,6 +63,36 @@ def test_finished_units_are_not_done_again_and_broken_ones_are(tmp_path: Path) -
     assert (scratch / "unit-1.json.broken").read_text() == "[1,"
 
 
+def failing(diary: str, unfit: int) -> Callable[[int], list[int]]:
+    """Refuses one unit, and does the others."""
+
+    def work(number: int) -> list[int]:
+        if number == unfit:
+            raise RecordError(f"unit {number} is not fit")
+        return squarer(diary)(number)
+
+    return work
+
+
+def test_an_error_in_a_unit_ends_the_work_and_what_is_not_begun_is_left(tmp_path: Path) -> None:
+    """A worker has at most two more units waiting, one of them under way."""
+    units, diary = [(f"unit-{number}.json", number) for number in range(50)], tmp_path / "diary"
+    crew = Crew(failing, (str(diary), 0), 1)
+    with pytest.raises(RecordError, match="unit 0 is not fit"):
+        spread("squares", crew, units, tmp_path / "scratch", JSON)
+    assert not diary.exists() or len(diary.read_text().split()) < 10
+    assert len(list(spread("squares", Crew(squarer, (str(diary),), 1), units, tmp_path / "scratch", JSON))) == 100
+
+
+def unfounded(folder: str) -> Callable[[int], list[int]]:
+    raise RecordError(f"{folder}: no model is here")
+
+
+def test_an_error_of_what_makes_a_worker_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="agent: no model is here"):
+        spread("squares", Crew(unfounded, ("agent",), 2), UNITS, tmp_path / "scratch", JSON)
+
+
 def walker(diary: str) -> Callable[[int], list[Trajectory]]:
     """Trajectories, as a worker makes them."""
     return lambda seed: [trajectory(click(NAME), seed=seed, place=place) for place in range(2)]

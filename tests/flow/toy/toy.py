@@ -119,6 +119,9 @@ def misbehave(name: str, log: Path) -> None:
     if os.environ.get("TOY_DIE") == name and not (once := Path(".ratchet/died")).exists():
         write(once, name)
         os.kill(os.getpid(), signal.SIGKILL)
+    if os.environ.get("TOY_EDIT") == name and not (once := Path(".ratchet/edited")).exists():
+        write(once, name)
+        write(Path("params.yaml"), Path("params.yaml").read_text().replace("seed: 0", "seed: 1"))
     if os.environ.get("TOY_REFUSE") == name:
         write(log, f"ratchet: {name}: no row is left\n")
         sys.exit(2)
