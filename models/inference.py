@@ -135,13 +135,20 @@ def _draw(
     logits: Tensor, rows: Sequence[_Row], temperature: float, generator: torch.Generator
 ) -> list[tuple[int, _Row]]:
     """The rows one token on: (the row each came from, the row). Each sample draws its own token."""
-    drawn = []
-    greedy = logits.argmax(-1).tolist()
-    for place, row in enumerate(rows):
-        counts = Counter({greedy[place]: row.count})
-        if temperature:
-            odds = (logits[place] / temperature).softmax(-1).cpu()  # where the generator is
-            odds = odds.where(odds >= MIN_P * odds.max(), 0.0)
-            counts = Counter(torch.multinomial(odds, row.count, replacement=True, generator=generator).tolist())
-        drawn += [(place, _Row(row.owner, (*row.tokens, token), count)) for token, count in sorted(counts.items())]
-    return drawn
+    if temperature:
+        odds = (logits / temperature).softmax(-1).cpu()  # where the generator is
+        found = [_tokens(odds[place], row.count, generator) for place, row in enumerate(rows)]
+    else:
+        found = [Counter({token: row.count}) for token, row in zip(logits.argmax(-1).tolist(), rows, strict=True)]
+    return [
+        (place, _Row(row.owner, (*row.tokens, token), count))
+        for place, (row, counts) in enumerate(zip(rows, found, strict=True))
+        for token, count in sorted(counts.items())
+    ]
+
+
+def _tokens(odds: Tensor, count: int, generator: torch.Generator) -> Counter[int]:
+    """``count`` tokens drawn by their odds (tokens,), of those that are likely enough."""
+    likely = (odds >= MIN_P * odds.max()).nonzero().flatten()
+    places = torch.multinomial(odds[likely], count, replacement=True, generator=generator)
+    return Counter(likely[places].tolist())
