@@ -6,7 +6,7 @@ To read needs no device: what the vision tower makes of screenshots is asked for
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -49,17 +49,21 @@ class Album:
                 self._unseen[self._pictures[png].name] = inputs
         return [self._pictures[png] for png in images]
 
-    def features(self, network: Network) -> Mapping[str, Tensor]:
-        """What the vision tower makes of every picture (patches, width), by name: of those with a patch, its tokens."""
-        if self._unseen:
-            self._features |= zip(self._unseen, network.see(list(self._unseen.values())), strict=True)
-            self._unseen = {}
+    def features(self, network: Network, names: Collection[str]) -> Mapping[str, Tensor]:
+        """What the vision tower makes of pictures (patches, width), by name: of those with a patch, its tokens.
+
+        A picture that is not asked for, since what is read of it is remembered, need not be seen.
+        """
+        unseen = {name: self._unseen.pop(name) for name in names if name in self._unseen}
+        if unseen:
+            self._features |= zip(unseen, network.see(list(unseen.values())), strict=True)
         return self._features
 
     @property
     def nbytes(self) -> int:
-        """Of the features."""
-        return sum(seen.nbytes for seen in self._features.values())
+        """Of the features, and of what the vision tower is still to see."""
+        unseen = [value for inputs in self._unseen.values() for value in inputs.values()]
+        return sum(value.nbytes for value in [*self._features.values(), *unseen])
 
 
 def _prepare(network: Network, png: bytes) -> tuple[Run, Mapping[str, Tensor]]:

@@ -33,7 +33,7 @@ Report = Callable[[int, float], None]
 def multiplies_bfloat16(device: str) -> bool:
     """Whether products in bfloat16 are done by the device itself: where they are not, they take many times as long."""
     if device != "cpu":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     known = torch.cpu.get_capabilities()
     return bool(known.get("avx512_bf16") or known.get("amx_bf16"))
 

@@ -238,7 +238,7 @@ class Forest:
         embedded = self._network.embed(layout.ids)
         if not layout.patches:
             return embedded
-        features = self._album.features(self._network)
+        features = self._album.features(self._network, dict.fromkeys(name for _, _, name, _ in layout.patches))
         rows = np.concatenate([np.full(len(columns), row) for row, columns, _, _ in layout.patches])
         columns = np.concatenate([columns for _, columns, _, _ in layout.patches])
         shown = [

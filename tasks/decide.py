@@ -55,7 +55,7 @@ def run(params: Params) -> None:
     setting = _rebalance(plan, Setting(setting_of(found, params).temperature, bar.outcome), params, monitors)
     curriculum = found.next(solved(read_trajectories(ROUND / "scored"), bar), setting)
     used = monitors["challenger" if decision["reward"]["promoted"] else "champion"]["accepted_wrong"]
-    history += [] if used is None else [used]
+    history += [] if used is None or decision["reward"]["rolled_back"] else [used]
     write_whole(ROUND / "state", lambda aside: _write_state(aside, decision, found.round, curriculum, history))
     write_json(ROUND / "decision.json", decision)
     write_json(ROUND / "monitors.json", monitors)

@@ -35,21 +35,23 @@ class PastRound:
         """Whether the round's own model came into use."""
         return bool(self.decision[kind]["promoted"])
 
-    def in_use(self, kind: Kind) -> Model:
-        """Which of the two models was in use after the round."""
+    def in_use(self, kind: Kind) -> Model | None:
+        """Which of the two models was in use after the round; None where it is an older one, which was not measured."""
+        if self.decision[kind].get("rolled_back"):  # decisions of earlier versions do not say
+            return None
         return "challenger" if self.promoted(kind) else "champion"
 
-    def success(self, model: Model, group: str = "overall") -> Figures:
+    def success(self, model: Model | None, group: str = "overall") -> Figures:
         """Held-out success of an agent (``rate``, ``low``, ``high``, ``solved``, ``n``), of all or of ``tier_2``."""
-        figures: Figures = self.metrics["agent"][model].get(group, {})
+        figures: Figures = self.metrics["agent"][model].get(group, {}) if model else {}
         return figures
 
-    def judging(self, model: Model, query: Query) -> Figures:
+    def judging(self, model: Model | None, query: Query) -> Figures:
         """How well a reward model judges held-out pairs (``f1``, ``f1_low``, ``f1_high``, ``n`` and others).
 
         Where no oracle makes pairs it is of live judgements; empty where there are none of these either.
         """
-        sources = self.metrics["reward"][model].get(query, {})
+        sources = self.metrics["reward"][model].get(query, {}) if model else {}
         figures: Figures = sources.get("pairs") or sources.get("live") or {}
         return figures
 

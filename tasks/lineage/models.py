@@ -20,6 +20,7 @@ KINDS = {f"data/{place}/{kind}": kind for place in ("seed", "round") for kind in
 MD5 = "dvc.md5"
 LOGGED_MODEL = "ratchet.logged_model"  # MLflow's SQL registry forgets the model_id of a version
 REPLACED = "ratchet.replaced"  # the version that was champion before
+_BACK_TO = "ratchet.back_to"  # the version that a round put back
 _CHAMPION, _CHALLENGER = "champion", "challenger"
 _DESCRIPTION_LIMIT = 5000  # of MLflow's database column
 
@@ -54,7 +55,7 @@ def decide(version: ModelVersion, commit: str, verdict: Mapping[str, Any]) -> No
         return
     _settle(version)
     if verdict.get("rolled_back"):  # decisions of earlier versions do not say
-        _dethrone(version.name)
+        _dethrone(version)
 
 
 def crown(version: ModelVersion) -> None:
@@ -66,11 +67,15 @@ def crown(version: ModelVersion) -> None:
     _settle(version)
 
 
-def _dethrone(name: str) -> None:
-    """Alias ``champion`` goes back to the version that its holder replaced."""
-    holder = client().get_model_version_by_alias(name, _CHAMPION)
-    if replaced := holder.tags.get(REPLACED):
-        client().set_registered_model_alias(name, _CHAMPION, replaced)
+def _dethrone(version: ModelVersion) -> None:
+    """Alias ``champion`` goes back to the version that its holder replaced; done again, it goes no further back.
+
+    So that it is known then, the ``version`` of the round notes to which.
+    """
+    holder = client().get_model_version_by_alias(version.name, _CHAMPION)
+    if back := version.tags.get(_BACK_TO) or holder.tags.get(REPLACED):
+        client().set_model_version_tag(version.name, version.version, _BACK_TO, back)
+        client().set_registered_model_alias(version.name, _CHAMPION, back)
 
 
 def _settle(version: ModelVersion) -> None:

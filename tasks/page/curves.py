@@ -9,7 +9,7 @@ from typing import Any
 from tasks.metrics import Model
 from tasks.rounds import Figures, Kind, PastRound, Query
 
-Read = Callable[[PastRound, Model], Figures]
+Read = Callable[[PastRound, Model | None], Figures]
 
 
 @dataclass(frozen=True, slots=True)

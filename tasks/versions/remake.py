@@ -14,7 +14,7 @@ import yaml
 
 from tasks.errors import StageError
 from tasks.files import SEED, STATE
-from tasks.versions.graph import LOCK, find_commands, open_repo
+from tasks.versions.graph import LOCK, find_commands, open_repo, stages
 from tasks.versions.history import POINTER, commit_of, git
 
 
@@ -37,7 +37,7 @@ class Remade:
 
 
 def remake(tag: str) -> Remade:
-    """Make a round again from its tag, all stages by force, and compare.
+    """Make a round again from its tag, its stages by force and in their order, and compare.
 
     The seed is made again as well when the round started from the first state. The code is the tag's.
 
@@ -54,7 +54,8 @@ def remake(tag: str) -> Remade:
         tagged = _outs()
         repo.pull()
         try:
-            repo.reproduce(targets=_targets(repo), force=True)
+            for name in _targets():
+                repo.reproduce(name, single_item=True, force=True)
         except ReproductionError as error:
             raise StageError(f"{tag}: {error}: {error.__cause__}; its code is at `git show {tag}`") from error
         remade, metrics = _outs(), repo.metrics.diff().get("diff", {})
@@ -94,17 +95,11 @@ def _shared() -> dict[str, Any]:
         }
 
 
-def _targets(repo: Any) -> list[str]:
-    """The stages whose outputs no other stage reads: the round's, and the seed's if the round started from it."""
+def _targets() -> list[str]:
+    """The stages of the round; before them those of the seed, if the round started from it."""
     state = yaml.safe_load(Path(POINTER).read_text())["outs"][0]["md5"]
     from_seed = any(path == str(SEED / STATE.name) and md5 == state for (_, path), (md5, _) in _outs().items())
-    graph = repo.index.graph
-    last = [stage for stage in repo.index.stages if hasattr(stage, "name") and not list(graph.predecessors(stage))]
-    return [stage.name for stage in last if from_seed or not _seed(stage)]
-
-
-def _seed(stage: Any) -> bool:
-    return all(SEED in Path(out.def_path).parents for out in stage.outs)
+    return [stage.name for stage in stages() if from_seed or not stage.seed]
 
 
 def _outs() -> dict[tuple[str, str], tuple[str, int]]:

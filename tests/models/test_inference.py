@@ -130,6 +130,15 @@ def test_a_memory_that_is_full_starts_anew(network: Network) -> None:
     assert max(held) < engine._memory.bytes
 
 
+def test_what_a_full_memory_still_knows_is_not_seen_again(network: Network) -> None:
+    """It forgets at every step, but for the prompt in hand, which the next one begins with."""
+    small, seen = TorchEngine(network), pictures_seen(network)
+    small._memory = Memory(network, limit=0)
+    for context in journey(6):
+        small.score([context], [["wait"]])
+    assert seen == [1] * 6
+
+
 def test_what_a_fresh_engine_gives_depends_on_nothing_before(network: Network) -> None:
     engine = TorchEngine(network)
     first = [engine.fresh().score(journey(8), [ACTIONS[0]] * 8), engine.fresh().sample(journey(3), 5, 1.0, "x")]

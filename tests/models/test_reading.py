@@ -7,7 +7,7 @@ from tiny import contexts, journey, pictures_seen, png
 
 from models.network import Network
 from models.prompts import Context
-from models.reading import Album, read
+from models.reading import Album, Prompt, read
 
 
 def everything() -> list[Context]:
@@ -48,18 +48,31 @@ def test_features_are_those_of_the_model(network: Network) -> None:
 def test_the_album_keeps_what_was_seen(network: Network) -> None:
     album, calls = Album(), pictures_seen(network)
     with torch.no_grad():
-        read(network, journey(4), album)
-        first = dict(album.features(network))
-        read(network, journey(6), album)
-        later = album.features(network)
+        first = dict(album.features(network, shown(read(network, journey(4), album))))
+        later = album.features(network, shown(read(network, journey(6), album)))
     assert calls == [4, 2]
     assert len(later) == 6
     assert all(later[name] is features for name, features in first.items())
+
+
+def test_a_picture_is_seen_when_it_is_asked_for(network: Network) -> None:
+    album, calls = Album(), pictures_seen(network)
+    names = shown(read(network, journey(4), album))
+    with torch.no_grad():
+        assert list(album.features(network, names[2:3])) == names[2:3]
+        assert album.nbytes > album.features(network, ())[names[2]].nbytes  # the other three are waiting
+        album.features(network, names)
+    assert calls == [1, 3]
+
+
+def shown(prompts: list[Prompt]) -> list[str]:
+    """The names of the pictures in prompts."""
+    return list(dict.fromkeys(run.name for prompt in prompts for run in prompt.trunk))
 
 
 def seen(network: Network, images: list[bytes]) -> list[torch.Tensor]:
     """Features of pictures by an album of their own."""
     album = Album()
     names = [picture.name for picture in album.pictures(network, images)]
-    features = album.features(network)
+    features = album.features(network, names)
     return [features[name] for name in names]

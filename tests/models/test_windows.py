@@ -16,9 +16,9 @@ from models.windows import SIDE_BY_SIDE, attention, one_by_one, side_by_side
 
 def features(network: Network) -> torch.Tensor:
     album = Album()
-    read(network, contexts(), album)
+    names = dict.fromkeys(run.name for prompt in read(network, contexts(), album) for run in prompt.trunk)
     with torch.no_grad():
-        return torch.cat(list(album.features(network).values()))
+        return torch.cat(list(album.features(network, names).values()))
 
 
 def test_attention_is_that_within_each_window() -> None:
