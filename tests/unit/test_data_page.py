@@ -61,7 +61,7 @@ def test_datasets_opens_the_shards_as_images(
 
 def test_pandas_opens_the_shards(rows: list[Trajectory]) -> None:
     names = _run("read_parquet")
-    assert list(names["solved"]) == [path.id for path in rows]
+    assert list(names["likely"]) == [path.id for path in rows]
     assert names["shown"].screenshot[1]["bytes"] == rows[0].episode.last.screenshot
 
 
