@@ -10,7 +10,7 @@ from environments.registry import load_goals, open_world
 from environments.types import Action, End, Episode, Goal, Instance, Kind, Step, World
 from tasks.acceptance import Bar
 from tasks.curriculum import easy_enough
-from tasks.errors import RatchetError
+from tasks.errors import ParamsError, RatchetError
 from tasks.files import CALIBRATION, SEED, write_whole
 from tasks.filter import agent_rows
 from tasks.params import Demonstrate, Params
@@ -24,9 +24,19 @@ def run(params: Params) -> None:
     """Demonstrate each goal that is easy enough and has an oracle.
 
     Writes ``data/seed/demonstrations``: trajectories and rows, and in ``calibration`` those that nothing is trained on.
+
+    Raises:
+        ParamsError: no goal is.
+        RatchetError: an oracle solves too few instances.
     """
     easy = easy_enough(load_goals(Path(params.goals)), params.demonstrate.hardest_tier)
     goals = [goal for goal in easy.values() if goal.page in pages()]
+    if not goals:
+        raise ParamsError(
+            f"goals = {params.goals!r}: none of them has both an oracle and a tier up to demonstrate.hardest_tier = "
+            f"{params.demonstrate.hardest_tier}, so the first models would have nothing to learn from; write an oracle "
+            "(docs/adding-a-world.md) or raise demonstrate.hardest_tier"
+        )
     progress = Progress("demonstrate", len(goals))
     trajectories: list[Trajectory] = []
     aside: list[Trajectory] = []

@@ -11,7 +11,9 @@ import pytest
 from environments.registry import load_goals, open_world
 from environments.types import Instance, World
 from tasks.acceptance import Bar, Rejection, rejection
-from tasks.demonstrate import demonstrate
+from tasks.demonstrate import demonstrate, run
+from tasks.errors import ParamsError
+from tasks.params import load_params
 from tasks.records import Origin, Trajectory
 from tasks.reward_data import Generator, reward_rows
 from tasks.reward_data.variation import varied as rows_of
@@ -46,6 +48,15 @@ def replayed(world: World, trajectory: Trajectory) -> bool | None:
     for step in trajectory.episode.acts:
         world.step(step.action)
     return world.verdict()
+
+
+def test_without_a_goal_to_demonstrate_no_round_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trac's goals have no oracle."""
+    monkeypatch.chdir(Path(__file__).parents[2])
+    params = load_params().model_copy(update={"goals": "examples/trac/desktop.yaml"})
+    told = "goals = 'examples/trac/desktop.yaml': none of them has both .*hardest_tier = 1, .* write an oracle"
+    with pytest.raises(ParamsError, match=told):
+        run(params)
 
 
 @pytest.mark.parametrize(
