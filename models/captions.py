@@ -18,11 +18,12 @@ import numpy as np
 import torch
 from PIL import Image
 from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from environments.types import Element, Observation
+from models.checkpoint import put
 
 CAPTIONS = "captions"  # a folder of a base: among its files, servers would take the weights for the model's own
 _FILE = "captioner.safetensors"
@@ -118,8 +119,7 @@ class Captioner(nn.Module):
     def save(self, folder: Path) -> None:
         """Write it beside a base, in half precision."""
         weights = {name: weight.half() for name, weight in self.state_dict().items()}
-        (folder / CAPTIONS).mkdir(parents=True, exist_ok=True)
-        save_file(weights, folder / CAPTIONS / _FILE, {"groups": json.dumps(self.groups)})
+        put(weights, folder / CAPTIONS / _FILE, {"groups": json.dumps(self.groups)})
 
 
 def load_captioner(base: str) -> Captioner | None:

@@ -14,16 +14,21 @@ from torch.optim import Optimizer
 _FILE = "checkpoint.safetensors"
 
 
+def put(tensors: Mapping[str, Tensor], file: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write tensors into a file that is whole or absent: put in place by a rename."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.with_suffix(".part")
+    save_file(dict(tensors), aside, metadata)
+    aside.replace(file)
+
+
 def save(scratch: Path, weights: Mapping[str, Tensor], optimizers: Sequence[Optimizer], history: list[float]) -> None:
-    """Write the state after the last update, put in place by a rename."""
+    """Write the state after the last update."""
     tensors = {f"weight/{name}": weight.detach() for name, weight in weights.items()}
     for name, weight in weights.items():
         for optimizer in optimizers:
             tensors |= {f"{key}/{name}": value for key, value in optimizer.state.get(weight, {}).items()}
-    scratch.mkdir(parents=True, exist_ok=True)
-    aside = scratch / "checkpoint.part"
-    save_file(tensors, aside, metadata={"history": json.dumps(history)})
-    aside.replace(scratch / _FILE)
+    put(tensors, scratch / _FILE, {"history": json.dumps(history)})
 
 
 def resume(scratch: Path, weights: Mapping[str, Tensor], optimizers: Sequence[Optimizer]) -> list[float]:

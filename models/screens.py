@@ -15,12 +15,13 @@ from pathlib import Path
 import numpy as np
 import torch
 from PIL import Image
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from environments.types import Element, Observation
 from models.captions import CAPTIONS, Residual
+from models.checkpoint import put
 
 _SPOTTER, _SPELLER = "spotter.safetensors", "speller.safetensors"
 KINDS = {
@@ -245,10 +246,9 @@ class ScreenParser:
         return tuple(map(_element, joined(spots["controls"], read)))
 
     def save(self, folder: Path) -> None:
-        """Write it beside a base, in half precision."""
-        (folder / CAPTIONS).mkdir(parents=True, exist_ok=True)
-        for network, name in ((self.spotter, _SPOTTER), (self.speller, _SPELLER)):
-            save_file({key: weight.half() for key, weight in network.state_dict().items()}, folder / CAPTIONS / name)
+        """Write it beside a base, in half precision; last what tells that it is there."""
+        for network, name in ((self.speller, _SPELLER), (self.spotter, _SPOTTER)):
+            put({key: weight.half() for key, weight in network.state_dict().items()}, folder / CAPTIONS / name)
 
 
 def joined(controls: Sequence[Spot], lines: Sequence[Spot]) -> list[Spot]:

@@ -11,12 +11,13 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from environments.pages.words import lexicon
 from models.base import EYES, LEARNT, build
 from models.captions import CAPTIONS, Captioner, load_captioner
+from models.checkpoint import put
 from models.eyes import crops, spotting
 from models.eyes.align import Alignment, align, alignable, ship
 from models.eyes.drawn import HELD_SEED, Drawer
@@ -67,10 +68,9 @@ def _take_courses(meanings: Meanings) -> None:
     for course in COURSES:
         _take(tower, course, sheets, meanings)
         _say_held(course.name, measure(tower, held, meanings, HELD_PAGES))
-    (HOME / "bare").mkdir(exist_ok=True)
     eyes = tower.state_dict()
     eyes[CONNECTOR] = joined(eyes[CONNECTOR])
-    save_file({name: weight.bfloat16().contiguous() for name, weight in eyes.items()}, HOME / "bare" / EYES)
+    put({name: weight.bfloat16().contiguous() for name, weight in eyes.items()}, HOME / "bare" / EYES)
 
 
 def _teach_captions(words: Sequence[str]) -> None:
@@ -111,7 +111,9 @@ def _teach_screens(words: Sequence[str]) -> None:
 def _align(gguf: Path, words: Sequence[str]) -> None:
     """Align the eyes to the language model. Writes ``data/base``."""
     if not (HOME / "base").exists():
-        build(gguf, HOME / "bare", HOME / "base")
+        shutil.rmtree(aside := HOME / "base.part", ignore_errors=True)
+        build(gguf, HOME / "bare", aside)
+        aside.replace(HOME / "base")
     network = alignable(str(HOME / "base"), ALIGNMENT)
     browsers = max(1, (os.cpu_count() or 1) - 1)
     with closing(Drawer(words, ALIGNMENT.lessons, ALIGNMENT.trials, ALIGNMENT.updates, browsers)) as drawn:
@@ -126,7 +128,7 @@ def _take(tower: Tower, course: Course, sheets: Sheets, meanings: Meanings) -> N
     if not done.exists():
         report = partial(_report, course.name, course.updates)
         teach(tower, sheets, meanings, course, HOME / course.name, report)
-        save_file(tower.state_dict(), done)
+        put(tower.state_dict(), done)
     tower.load_state_dict(load_file(done))
 
 

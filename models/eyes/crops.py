@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 from PIL import Image
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional
 
@@ -22,6 +22,7 @@ from environments.pages.page import random_page
 from environments.pages.studio import Shot, Studio
 from environments.types import Element
 from models.captions import Captioner, crop, describable
+from models.checkpoint import put
 from models.training import Descent, Report, multiplies_bfloat16
 
 _ALIASES = {"cyan": "aqua"}  # two names of one colour
@@ -60,7 +61,7 @@ def cut(file: Path, first_seed: int, crops: int, lexicon: Sequence[str]) -> Crop
         with closing(Studio()) as studio:
             found = [one for one, _ in zip(_cut(studio, first_seed, lexicon), range(crops), strict=False)]
         pixels, sizes, words = (torch.stack(column) for column in zip(*found, strict=True))
-        save_file({"pixels": pixels, "sizes": sizes, "words": words}, file)
+        put({"pixels": pixels, "sizes": sizes, "words": words}, file)
     return Crops(**load_file(file))
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from environments.pages.page import random_page
 from environments.pages.studio import Studio
+from models.checkpoint import put
 from models.eyes.shape import CELLS, PATCH_PX, PATCHES, SHUFFLE, scaled
 from models.eyes.targets import TOLD, pixels, things
 
@@ -38,9 +39,7 @@ def draw(folder: Path, sheets: int, lexicon: Sequence[str], report: Callable[[in
         for done, number in enumerate(missing, sheets - len(missing) + 1):
             pages = [_page(studio, number * PAGES + place, lexicon) for place in range(PAGES)]
             columns = {name: torch.stack([page[name] for page in pages]) for name in pages[0]}
-            aside = folder / "sheet.part"
-            save_file(columns, aside)
-            aside.replace(_file(folder, number))
+            put(columns, _file(folder, number))
             report(done)
 
 

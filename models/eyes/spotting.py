@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from PIL import Image
 from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
 from environments.pages.page import random_page
 from environments.pages.studio import Shot, Studio
 from environments.types import Action
+from models.checkpoint import put
 from models.screens import KINDS, LINE_PX, SIGNS, STATES, STRIDE_PX, Box, Speller, Spot, Spotter, ink, side_by_side
 from models.training import Descent, Report
 
@@ -113,9 +113,7 @@ def _write(file: Path, shots: Sequence[Shot]) -> None:
         }
         for shot in shots
     ]
-    aside = file.with_suffix(".part")
-    save_file({"pixels": pixels}, aside, {"spots": json.dumps(found)})
-    aside.replace(file)
+    put({"pixels": pixels}, file, {"spots": json.dumps(found)})
 
 
 def _read(files: Sequence[Path]) -> Screens:
