@@ -79,7 +79,8 @@ def test_a_trajectory_packed_equals_its_rows_one_by_one(tuned: Network, kind: st
 
 
 def test_trees_side_by_side_teach_what_they_do_one_by_one(tuned: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trees of several lengths, padded to the longest."""
+    """Trees of several lengths, padded to the longest; in float64, so that the order of sums tells little."""
+    tuned.model.double()
     samples = judged(tuned) + learnt(tuned, 1)["imitation"]
     alone = loss(tuned, samples)
     by_itself = gradients_of(tuned, alone)
@@ -87,7 +88,7 @@ def test_trees_side_by_side_teach_what_they_do_one_by_one(tuned: Network, monkey
     beside = loss(tuned, samples)
     torch.testing.assert_close(beside, alone)
     for name, gradient in gradients_of(tuned, beside).items():
-        torch.testing.assert_close(gradient, by_itself[name], rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(gradient, by_itself[name], rtol=1e-4, atol=1e-6)
 
 
 def test_what_is_computed_at_once_is_alike_and_bounded() -> None:
