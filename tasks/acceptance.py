@@ -10,8 +10,6 @@ from enum import StrEnum
 from environments.types import Action, End, Episode, Instance, Kind, Step
 from tasks.records import VARIED, Origin, Trajectory
 
-_CUT_OFF = (End.CRASHED, End.PRUNED, End.INVALID)
-
 
 @dataclass(frozen=True, slots=True)
 class Bar:
@@ -19,14 +17,6 @@ class Bar:
 
     outcome: float
     step: float = 0.0
-
-    def reached(self, episode: Episode) -> bool:
-        """Whether an episode did something, came to an end of its own, reaches both and is not hasty.
-
-        An outcome that was not scored does not reach it.
-        """
-        whole = bool(episode.acts) and episode.end not in _CUT_OFF
-        return whole and (episode.outcome or 0.0) >= self.outcome and not self.slipped(episode) and not hasty(episode)
 
     def slipped(self, episode: Episode, since: int = 0) -> bool:
         """Whether a step, from number ``since`` on, is a slip."""

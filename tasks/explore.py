@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from environments.registry import load_goals, open_world
 from environments.types import End, Episode, Goal, Instance, Observation, WorldError
 from models.engine import Source
 from models.roles import Agent, load_reward_model
+from tasks.acceptance import rejection
 from tasks.errors import ParamsError
 from tasks.files import ROUND, STATE, digest
 from tasks.params import Params
@@ -82,22 +83,23 @@ def explore(
     with closing(open_world(instance.goal.world)) as world:
         try:
             search = Search(world, agent, judge, instance, params.explore, seed)
-            episodes = find(search)
-            continued = roll_on(search, _failed(episodes, params))
+            paths = [record(place, episode, Origin.SEARCH) for place, episode in enumerate(find(search))]
+            continued = roll_on(search, failed(paths, params))
         except WorldError as error:
             log.warning("%s: the world broke: %s", instance.name, error)
             nothing = Episode(instance, "", (), Observation(b"", ()), End.CRASHED)
             return [record(0, nothing, Origin.SEARCH)]
-    paths = [record(place, episode, Origin.SEARCH) for place, episode in enumerate(episodes)]
     return paths + [
         record(len(paths) + place, item.episode, Origin.CONTINUATION, paths[item.parent].id, item.shared)
         for place, item in enumerate(continued)
     ]
 
 
-def _failed(episodes: list[Episode], params: Params) -> list[tuple[int, Episode]]:
-    """The best of the failed paths, where no path was accepted: (number, episode)."""
-    if any(params.filter.bar.reached(episode) for episode in episodes):
+def failed(paths: Sequence[Trajectory], params: Params) -> list[tuple[int, Episode]]:
+    """The best of the failed paths, where no path counts as solved: (number, episode)."""
+    if any(rejection(path, params.filter.bar) is None for path in paths):
         return []
-    ranked = sorted(enumerate(episodes), key=lambda item: -(item[1].outcome or 0.0))
+    ranked = sorted(
+        ((place, path.episode) for place, path in enumerate(paths)), key=lambda one: -(one[1].outcome or 0.0)
+    )
     return [(number, episode) for number, episode in ranked if len(episode.steps) > 1][: params.explore.continue_paths]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.oracles import next_action
+from environments.oracles import known_action
 from environments.types import COMPLETE, Action, Candidate, End, Episode, Instance, Observation, Step, World
 from tasks.walker import Walker
 
@@ -34,7 +34,8 @@ class Ground:
         """
         before = len(steps)
         while end is None:
-            action = self._oracle(steps, screen)
+            taken = [step.action for step in steps]
+            action = known_action(self.instance.goal.page, self.start.instruction, screen, taken)
             if action is None:
                 return None
             steps, screen, end = self.take(steps, screen, action)
@@ -70,10 +71,3 @@ class Ground:
     def verdict(self, episode: Episode) -> bool:
         """What the world says at the end of an episode that another walker has played."""
         return self.play([step.action for step in episode.steps])[1]
-
-    def _oracle(self, steps: Steps, screen: Observation) -> Action | None:
-        try:
-            page, words = self.instance.goal.page, self.start.instruction
-            return next_action(page, words, screen, [step.action for step in steps])
-        except Exception:  # a script off its way raises whatever its lists and patterns do
-            return None

@@ -40,6 +40,14 @@ def next_action(page: str, instruction: str, observation: Observation, taken: Se
     return ORACLES[page](Turn(instruction, observation, taken)) or COMPLETE
 
 
+def known_action(page: str, instruction: str, observation: Observation, taken: Sequence[Action]) -> Action | None:
+    """What :func:`next_action` says; None where the script is off its way and does not know what to do."""
+    try:
+        return next_action(page, instruction, observation, taken)
+    except Exception:  # a script off its way raises whatever its lists and patterns do
+        return None
+
+
 def pages() -> frozenset[str]:
     """The pages that have an oracle."""
     return frozenset(ORACLES)

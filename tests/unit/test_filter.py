@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from environments.types import Candidate, End, Instance
 from tasks.acceptance import Bar, Rejection, best, judge, rejection, rejections
 from tasks.errors import GateError
+from tasks.explore import failed
 from tasks.files import ROUND, digest, read_json
 from tasks.filter import agent_rows, run
 from tasks.params import load_params
@@ -241,7 +242,6 @@ def test_what_is_right_is_told_by_the_surest_path_without_a_slip() -> None:
 def test_a_path_with_a_slip_is_not_solved(path: Trajectory, reason: Rejection | None) -> None:
     bar = Bar(0.5, 0.5)
     assert rejection(path, bar) is reason
-    assert bar.reached(path.episode) is (reason is None)
 
 
 @pytest.mark.parametrize(
@@ -310,11 +310,11 @@ def test_a_low_step_is_a_slip_where_what_was_drawn_beside_it_was_not_judged() ->
     assert rejection(alone, Bar(0.5, 0.5)) is None  # judged, and nothing was liked more
 
 
-@pytest.mark.parametrize("path", [trajectory(COMPLETE), trajectory(click(MAIL), end=End.INVALID)])
-def test_what_the_filter_leaves_out_does_not_reach_the_bar(path: Trajectory) -> None:
-    assert rejection(path, Bar(0.5)) is not None
-    assert not Bar(0.5).reached(path.episode)
-    assert Bar(0.5).reached(trajectory(click(SUBMIT)).episode)
+@pytest.mark.parametrize("liked", [trajectory(COMPLETE), trajectory(click(MAIL), end=End.INVALID)])
+def test_a_path_that_the_filter_leaves_out_does_not_stop_that_others_are_continued(liked: Trajectory) -> None:
+    poor = trajectory(click(MAIL), click(MAIL), click(SUBMIT), place=1, outcome=0.1)
+    assert failed([liked, poor], load_params(PARAMS)) == [(1, poor.episode)]
+    assert failed([poor, trajectory(click(SUBMIT), place=2)], load_params(PARAMS)) == []
 
 
 OUTCOMES = st.sampled_from([None, 0.1, 0.6, 0.9])
