@@ -148,3 +148,17 @@ def test_a_figure_that_is_not_defined_is_no_point(tmp_path: Path) -> None:
         Point("2", 0.5, 0.1, 0.9),
     )
     assert [point.value for point in drawn["Reward model: F1 of steps"]] == [None] * 3
+
+
+def test_after_a_roll_back_no_figure_is_shown_for_what_is_in_use() -> None:
+    """The round measured its champion and its challenger; in use is the one before."""
+    from tasks.page.curves import curves
+    from tasks.rounds import PastRound
+
+    judged = {"step": {"pairs": {"f1": 0.5, "f1_low": 0.1, "f1_high": 0.9}}, "outcome": {}}
+    metrics = {kind: dict.fromkeys(("champion", "challenger"), of) for kind, of in (("agent", {}), ("reward", judged))}
+    decision = {"agent": {"promoted": False}, "reward": {"promoted": False, "rolled_back": True}}
+    made = PastRound(1, "c", metrics, decision)
+    assert (made.in_use("agent"), made.in_use("reward")) == ("champion", None)
+    drawn = {curve.title: curve.points for curve in curves([made])}
+    assert [point.value for point in drawn["Reward model: F1 of steps"]] == [0.5, None]
