@@ -50,7 +50,9 @@ def remake(tag: str) -> Remade:
     commit_of(tag)
     find_commands()
     shared = _shared()
+    workspace = Path.cwd()
     with _checkout(tag), open_repo(shared) as repo:
+        _lend_bases(workspace)
         tagged = _outs()
         repo.pull()
         try:
@@ -82,6 +84,14 @@ def _checkout(tag: str) -> Iterator[None]:
         finally:
             os.environ["PYTHONPATH"] = before or ""
             git("worktree", "remove", "--force", folder)
+
+
+def _lend_bases(workspace: Path) -> None:
+    """What models start from and is a folder of the workspace that no commit has, is there in this checkout too."""
+    for base in map(Path, yaml.safe_load(Path("params.yaml").read_text())["base"].values()):
+        if (workspace / base).is_dir() and not base.exists():
+            base.parent.mkdir(parents=True, exist_ok=True)
+            base.symlink_to(workspace / base)
 
 
 def _shared() -> dict[str, Any]:

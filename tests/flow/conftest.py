@@ -47,7 +47,9 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, env: dict[str, str]) -> Work
     shutil.copytree(TOY, workspace.root)
     for name in (".dvc/config", ".dvc/.gitignore", ".dvcignore"):
         workspace.write(name, (CHECKOUT / name).read_text())
+    workspace.write("bases/tiny/weights", "base")  # a model is a folder that no commit has
     workspace.git("init", "--quiet", "--initial-branch=main")
+    workspace.write(".git/info/exclude", "/bases/\n")
     workspace.git("add", ".")
     workspace.git("-c", "user.name=A", "-c", "user.email=a@b", "commit", "--quiet", "-m", "A workspace")
     return workspace

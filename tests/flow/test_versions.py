@@ -91,7 +91,7 @@ def test_edited_params_are_no_dirt(inside: Workspace) -> None:
 
 def test_params_of_the_seed_that_changed_are_noticed(inside: Workspace) -> None:
     assert versions.stale_seed() == []
-    inside.write("params.yaml", inside.text("params.yaml").replace("base: tiny", "base: large"))
+    inside.write("params.yaml", inside.text("params.yaml").replace("bases/tiny", "bases/large"))
     assert versions.stale_seed() == ["base"]
 
 

@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+import yaml
+
 from flows.servers import die_with
 
 SEED, STATE, ROUND = Path("data/seed"), Path("data/state"), Path("data/round")
@@ -22,7 +24,8 @@ JUDGED = (
 
 
 def base() -> None:
-    write(SEED / "base/weights", "base")
+    model = yaml.safe_load(Path("params.yaml").read_text())["base"]["agent"]
+    write(SEED / "base/weights", (Path(model) / "weights").read_text())
 
 
 def found() -> None:
