@@ -1,6 +1,7 @@
-"""What an engine remembers of the prompts it has read: their keys and values, up to the last picture of each.
+"""What an engine remembers of the prompts it has read: their keys and values.
 
-A later step's prompt begins with them (:mod:`models.prompts`) and goes on from there.
+A later step's prompt begins with them up to the last picture (:mod:`models.prompts`) and goes on from there; the same
+prompt, asked again, is there but for its last token.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from torch import Tensor
 from models.network import Network
 from models.prompts import Context
 from models.reading import Album, Prompt, grow, read, rows_of
-from models.tree import ROOT, Forest, Tree
+from models.tree import ROOT, Forest, Run, Tree
 
 _Key = tuple[str, bytes, bytes]  # of a run
 
@@ -32,7 +33,9 @@ class Planted:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Tokens up to the end of a picture: keys and values (layers, 2, heads, tokens, width), and what was read next."""
+    """Tokens up to the end of a picture or a prompt: keys and values (layers, 2, heads, tokens, width), and what was
+    read next.
+    """
 
     states: Tensor
     following: dict[_Key, Segment] = field(default_factory=dict)
@@ -48,8 +51,34 @@ class Memory:
         self._held = 0
 
     def plant(self, contexts: Sequence[Context]) -> Planted:
-        """The prompts of contexts; what is remembered of them is known to the forest."""
+        """The prompts of contexts; what is remembered of them is known to the forest.
+
+        On a CPU each is computed by itself first: side by side all would take as long as the longest.
+        """
         prompts = read(self._network, contexts, self._album)
+        if self._network.model.device.type == "cpu" and len(set(rows_of(prompts))) > 1:
+            for prompt in prompts:
+                self._learn(prompt)
+        return self._plant(prompts)
+
+    def keep(self, planted: Planted) -> None:
+        """Remember prompts that have been computed."""
+        if self.bytes > self._limit:
+            self._album, self._segments, self._held = Album(), {}, 0
+        self._remember(planted)
+
+    @property
+    def bytes(self) -> int:
+        """What it holds: keys and values, and the features of pictures."""
+        return self._held + self._album.nbytes
+
+    def _learn(self, prompt: Prompt) -> None:
+        if len(self._known(prompt)) < len(prompt.before):
+            planted = self._plant([prompt])
+            planted.forest.compute()
+            self._remember(planted)
+
+    def _plant(self, prompts: list[Prompt]) -> Planted:
         rows = rows_of(prompts)
         trees = [Tree() for _ in set(rows)]
         known: list[list[Tensor]] = [[] for _ in trees]
@@ -59,32 +88,31 @@ class Memory:
         ends = [(row, grow(trees[row], prompt)) for row, prompt in zip(rows, prompts, strict=True)]
         return Planted(Forest(self._network, trees, self._album, states), prompts, ends)
 
-    def keep(self, planted: Planted) -> None:
-        """Remember the trunks of prompts that have been computed."""
-        if self.bytes > self._limit:
-            self._album, self._segments, self._held = Album(), {}, 0
+    def _remember(self, planted: Planted) -> None:
         for prompt, (row, end) in zip(planted.prompts, planted.ends, strict=True):
             path, level = planted.forest.trees[row].path(end), self._segments
-            for run in prompt.trunk:
+            for run in prompt.before:
                 key = run.key
                 if key not in level:
                     level[key] = Segment(planted.forest.states(row, path[: len(run)]))
                     self._held += level[key].states.nbytes
                 path, level = path[len(run) :], level[key].following
 
-    @property
-    def bytes(self) -> int:
-        """What it holds: keys and values, and the features of pictures."""
-        return self._held + self._album.nbytes
+    def _known(self, prompt: Prompt) -> list[tuple[Run, Segment]]:
+        """What is remembered of a prompt."""
+        level, found = self._segments, []
+        for run in prompt.before:
+            if (segment := level.get(run.key)) is None:
+                break
+            found.append((run, segment))
+            level = segment.following
+        return found
 
     def _recall(self, tree: Tree, prompt: Prompt) -> list[Tensor]:
         """Add to the tree what is remembered of a prompt. Returns the states of what was not in the tree before."""
-        on, level, states = ROOT, self._segments, []
-        for run in prompt.trunk:
-            if (segment := level.get(run.key)) is None:
-                break
+        on, states = ROOT, []
+        for run, segment in self._known(prompt):
             before = len(tree)
             on = tree.add(on, run)[-1]
             states.append(segment.states[..., before + len(run) - len(tree) :, :])
-            level = segment.following
         return states

@@ -32,6 +32,11 @@ class Prompt:
         """All of it."""
         return *self.trunk, self.twig
 
+    @property
+    def before(self) -> tuple[Run, ...]:
+        """All but its last token: what comes after a prompt is told from that token's hidden state."""
+        return *self.trunk, self.twig[:-1]
+
 
 @dataclass(slots=True)
 class Album:
