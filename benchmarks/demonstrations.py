@@ -56,7 +56,7 @@ class AtRandom:
     """A random agent, which draws anew at each step of each instance."""
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         names = [f"{seed}/{context.instruction}/{len(context.history)}" for context in contexts]
         return [RandomAgent().propose([c], samples, temperature, n)[0] for c, n in zip(contexts, names, strict=True)]
@@ -69,9 +69,9 @@ class Shown:
         self._agent, self._way = agent, way
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
-        return self._agent.propose([self._way(context) for context in contexts], samples, temperature, seed)
+        return self._agent.propose([self._way(context) for context in contexts], samples, temperature, seed, likeliest)
 
 
 def groups() -> dict[str, list[Goal]]:

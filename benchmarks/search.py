@@ -87,10 +87,10 @@ class TimedModels:
         self._agent, self._judge, self._clock = agent, judge, clock
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         with self._clock.of("model"):
-            return self._agent.propose(contexts, samples, temperature, seed)
+            return self._agent.propose(contexts, samples, temperature, seed, likeliest)
 
     def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
         with self._clock.of("model"):
@@ -104,7 +104,7 @@ class Greedily:
         self._agent = agent
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         return [[replace(option, count=samples) for option in row] for row in self._agent.propose(contexts, 1, 0.0)]
 

@@ -31,7 +31,7 @@ class Wanderer:
         self._name = name
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         names = [f"{self._name}/{seed}/{len(context.history)}" for context in contexts]
         return [RandomAgent().propose([c], samples, temperature, n)[0] for c, n in zip(contexts, names, strict=True)]

@@ -19,8 +19,9 @@ class RandomAgent:
         samples: int,
         temperature: float,  # noqa: ARG002
         seed: str = "",
+        likeliest: bool = False,  # noqa: ARG002
     ) -> list[list[Candidate]]:
-        """As :class:`models.roles.Agent`; the temperature changes nothing, the seed names the draw."""
+        """As :class:`models.roles.Agent`; all actions are as likely, at any temperature. The seed names the draw."""
         return [self._of(context, samples, random.Random(f"{seed}/{place}")) for place, context in enumerate(contexts)]
 
     def _of(self, context: Context, samples: int, chooser: random.Random) -> list[Candidate]:

@@ -40,12 +40,12 @@ class Engine(Protocol):
         ...
 
     def sample(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[Counter[str]]:
         """``samples`` answers to each context, with how often each was drawn; the greedy one at temperature 0.
 
-        What is unlikely beside the likeliest is not drawn, see :data:`MIN_P`. ``seed`` names the draw: the same name
-        gives the same samples.
+        What is unlikely beside the likeliest is not drawn, see :data:`MIN_P`. ``likeliest``: one of the samples is the
+        greedy answer. ``seed`` names the draw: the same name gives the same samples.
         """
         ...
 

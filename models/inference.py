@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -28,7 +28,7 @@ class TorchEngine:
 
     @torch.inference_mode()
     def sample(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[Counter[str]]:
         """See :class:`models.engine.Engine`.
 
@@ -37,14 +37,21 @@ class TorchEngine:
         """
         generator = torch.Generator().manual_seed(seed_number(seed))
         planted = self._memory.plant(contexts)
-        forest, places = planted.forest, planted.ends
+        forest = planted.forest
         forest.compute()
         self._memory.keep(planted)
-        rows = [_Row(owner, (), samples) for owner in range(len(contexts))]
+        greedy = likeliest if temperature else samples
+        rows = [
+            _Row(owner, (), count, at)
+            for owner in range(len(contexts))
+            for count, at in ((greedy, 0.0), (samples - greedy, temperature))
+            if count
+        ]
+        places = [planted.ends[row.owner] for row in rows]
         answers: list[Counter[tuple[int, ...]]] = [Counter() for _ in contexts]
         for length in range(1, MAX_ANSWER_TOKENS + 1):
             logits = self._network.head(forest.hidden(places))
-            drawn = _draw(logits, rows, temperature, generator)
+            drawn = _draw(logits, rows, generator)
             for _, row in drawn:
                 if row.tokens[-1] == self._network.end or length == MAX_ANSWER_TOKENS:
                     answers[row.owner][row.tokens] += row.count
@@ -124,6 +131,7 @@ class _Row:
     owner: int
     tokens: tuple[int, ...]
     count: int
+    temperature: float
 
 
 def _after(trees: Sequence[Tree], place: tuple[int, int], token: int) -> tuple[int, int]:
@@ -131,17 +139,17 @@ def _after(trees: Sequence[Tree], place: tuple[int, int], token: int) -> tuple[i
     return row, trees[row].say(on, [token])[0]
 
 
-def _draw(
-    logits: Tensor, rows: Sequence[_Row], temperature: float, generator: torch.Generator
-) -> list[tuple[int, _Row]]:
+def _draw(logits: Tensor, rows: Sequence[_Row], generator: torch.Generator) -> list[tuple[int, _Row]]:
     """The rows one token on: (the row each came from, the row). Each sample draws its own token."""
-    if temperature:
-        odds = (logits / temperature).softmax(-1).cpu()  # where the generator is
-        found = [_tokens(odds[place], row.count, generator) for place, row in enumerate(rows)]
-    else:
-        found = [Counter({token: row.count}) for token, row in zip(logits.argmax(-1).tolist(), rows, strict=True)]
+    likeliest = logits.argmax(-1).tolist()
+    found = [
+        _tokens((logits[place] / row.temperature).softmax(-1).cpu(), row.count, generator)  # where the generator is
+        if row.temperature
+        else Counter({likeliest[place]: row.count})
+        for place, row in enumerate(rows)
+    ]
     return [
-        (place, _Row(row.owner, (*row.tokens, token), count))
+        (place, replace(row, tokens=(*row.tokens, token), count=count))
         for place, (row, counts) in enumerate(zip(rows, found, strict=True))
         for token, count in sorted(counts.items())
     ]

@@ -24,14 +24,14 @@ class Agent:
         self._engine = engine
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         """Sampled actions for each context, duplicates merged, most frequent first; greedy at temperature 0.
 
-        ``seed`` names the draw: the same name gives the same samples. Answers that are no action are left out,
-        so a list may be empty.
+        ``likeliest``: one of the samples is the greedy action. ``seed`` names the draw: the same name gives the same
+        samples. Answers that are no action are left out, so a list may be empty.
         """
-        answers = self._engine.sample(contexts, samples, temperature, seed)
+        answers = self._engine.sample(contexts, samples, temperature, seed, likeliest)
         return [merge(texts, context.observation) for texts, context in zip(answers, contexts, strict=True)]
 
 

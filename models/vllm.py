@@ -85,26 +85,28 @@ class VllmEngine:
         return self
 
     def sample(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[Counter[str]]:
         """See :class:`models.engine.Engine`."""
-        draws = samples if temperature else 1
         settings = {
-            "n": draws,
-            "temperature": temperature,
             "min_p": MIN_P,
             "max_tokens": MAX_ANSWER_TOKENS,
             "stop_token_ids": [self._reader.end],
             "ignore_eos": True,
         }
-        requests = [
-            self._request(prompt, (), settings | {"seed": seed_number(f"{seed}/{place}")})
+        greedy = likeliest if temperature else samples
+        ways = [(1, 0.0, greedy), (samples - greedy, temperature, 1)]  # draws, at a temperature, each counting so often
+        asked = [
+            (place, times, prompt, {"n": draws, "temperature": at, "seed": seed_number(f"{seed}/{place}")})
             for place, prompt in enumerate(self._prompts(contexts))
+            for draws, at, times in ways
+            if draws and times
         ]
-        found = []
-        for answer in self._server.generate(requests):
-            texts = Counter(self._reader.text(choice["token_ids"]) for choice in answer["choices"])
-            found.append(Counter({text: count * samples // draws for text, count in texts.items()}))
+        found = [Counter[str]() for _ in contexts]
+        answers = self._server.generate([self._request(prompt, (), settings | way) for *_, prompt, way in asked])
+        for (place, times, *_), answer in zip(asked, answers, strict=True):
+            for choice in answer["choices"]:
+                found[place][self._reader.text(choice["token_ids"])] += times
         return found
 
     def score(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:

@@ -6,8 +6,7 @@ The agent proposes candidates, the reward model scores them, and a path takes on
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -25,7 +24,6 @@ from environments.types import (
     WorldError,
 )
 from models.prompts import Context, context_at
-from models.roles import merge
 from tasks.params import Explore
 from tasks.progress import log
 from tasks.walker import Walker
@@ -35,9 +33,12 @@ class Proposer(Protocol):
     """What proposes actions (:class:`models.roles.Agent`, or any of one's own)."""
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
-        """Candidates for each context, most frequent first."""
+        """Candidates for each context, most frequent first.
+
+        ``likeliest``: one of the ``samples`` is what is answered at temperature 0.
+        """
         ...
 
 
@@ -87,24 +88,19 @@ class Search:
         self.root = Path((), self.walker.start.observation)
         self._agent, self._judge, self._seed = agent, judge, seed
 
-    def propose(self, paths: Sequence[Path], samples: int, draw: str) -> list[list[Candidate]]:
-        """Candidates of each path from as many samples."""
+    def propose(self, paths: Sequence[Path], samples: int, draw: str, likeliest: bool = False) -> list[list[Candidate]]:
+        """Candidates of each path from as many samples, the ``likeliest`` answer one of them if that is wanted."""
         contexts = [self._context(path) for path in paths]
-        return self._agent.propose(contexts, samples, self.settings.temperature, f"{self._seed}/{draw}")
+        return self._agent.propose(contexts, samples, self.settings.temperature, f"{self._seed}/{draw}", likeliest)
 
     def candidates(self, paths: Sequence[Path], draw: str) -> list[list[Candidate]]:
-        """What a beam considers of each path: ``settings.candidates`` answers, one at temperature 0 and else samples.
+        """What a beam considers of each path: ``settings.candidates`` answers, the likeliest and else samples.
 
         The samples of a long answer may all differ from it. What changed nothing on the very same screen is not tried
         again while there is something else.
         """
-        likeliest = self._agent.propose([self._context(path) for path in paths], 1, 0.0)
-        more = self.settings.candidates - 1
-        sampled = self.propose(paths, more, draw) if more else [[] for _ in paths]
-        return [
-            _untried(path, merge(_drawn([*one, *others]), path.screen))
-            for path, one, others in zip(paths, likeliest, sampled, strict=True)
-        ]
+        proposed = self.propose(paths, self.settings.candidates, draw, likeliest=True)
+        return [_untried(path, options) for path, options in zip(paths, proposed, strict=True)]
 
     def score(self, paths: Sequence[Path], proposed: Sequence[list[Candidate]]) -> list[list[Candidate]]:
         """The candidates of each path with their rewards."""
@@ -151,14 +147,6 @@ class Search:
 
     def _context(self, path: Path) -> Context:
         return context_at(self.walker.start.instruction, path.steps, path.screen)
-
-
-def _drawn(candidates: Iterable[Candidate]) -> Counter[str]:
-    """How often each answer was drawn."""
-    counts: Counter[str] = Counter()
-    for one in candidates:
-        counts[str(one.action)] += one.count
-    return counts
 
 
 def _untried(path: Path, options: list[Candidate]) -> list[Candidate]:

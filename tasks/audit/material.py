@@ -134,7 +134,7 @@ def _walked(world: World, instance: Instance, agent: Proposer, settings: Explore
     while end is None:
         context = context_at(ground.start.instruction, steps, screen)
         draw = f"{seed}/walk/{len(steps)}"
-        (options,) = agent.propose([context], settings.candidates, settings.temperature, draw)
+        (options,) = agent.propose([context], settings.candidates, settings.temperature, draw, likeliest=True)
         labelled = ground.right(steps, screen, options)
         judged.append([(option, right) for option, right, _ in labelled])
         going = [option for option, right, _ in labelled if right]

@@ -24,7 +24,7 @@ class Guide:
     """Proposes the shortest way of the goal whose instruction it reads."""
 
     def propose(
-        self, contexts: list[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: list[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         return [[Candidate(self._next(context))] for context in contexts]
 
@@ -61,12 +61,12 @@ class Cutting(Guide):
         self._desk, self._left = desk, at
 
     def propose(
-        self, contexts: list[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: list[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         self._left -= 1
         if self._left == 0:
             self._desk.server.kill()
-        return super().propose(contexts, samples, temperature, seed)
+        return super().propose(contexts, samples, temperature, seed, likeliest)
 
 
 def test_a_killed_server_costs_no_finished_episode(desk: Desk) -> None:

@@ -149,8 +149,8 @@ def test_what_a_fresh_engine_gives_depends_on_nothing_before(network: Network) -
 def test_shared_rows_draw_what_separate_rows_would() -> None:
     """4,000 samples in three rows against the softmax of their logits, the unlikely left out: within 5 sigma."""
     logits = torch.randn(3, 12, generator=torch.Generator().manual_seed(1))
-    rows = [_Row(0, (7,), 1500), _Row(0, (8,), 500), _Row(1, (7,), 2000)]
-    drawn = _draw(logits, rows, 0.7, torch.Generator().manual_seed(0))
+    rows = [_Row(0, (7,), 1500, 0.7), _Row(0, (8,), 500, 0.7), _Row(1, (7,), 2000, 0.7)]
+    drawn = _draw(logits, rows, torch.Generator().manual_seed(0))
     assert len({(row.owner, row.tokens) for _, row in drawn}) == len(drawn)
     for place, parent in enumerate(rows):
         children = {row.tokens[-1]: row.count for at, row in drawn if at == place}
@@ -169,6 +169,14 @@ def test_the_same_seed_gives_the_same_samples(network: Network) -> None:
     draws = [TorchEngine(network).sample(contexts(), 5, 1.0, seed) for seed in "aab"]
     assert draws[0] == draws[1] != draws[2]
     assert [answers.total() for answers in draws[0]] == [5, 5, 5]
+
+
+def test_one_of_the_samples_may_be_the_likeliest_answer(network: Network) -> None:
+    whole = TorchEngine(network).sample(contexts(), 5, 1.0, "a", likeliest=True)
+    drawn = TorchEngine(network).sample(contexts(), 4, 1.0, "a")
+    greedy = TorchEngine(network).sample(contexts(), 1, 0.0)
+    assert whole == [one + more for one, more in zip(greedy, drawn, strict=True)]
+    assert TorchEngine(network).sample(contexts(), 1, 1.0, "a", likeliest=True) == greedy
 
 
 def test_equal_contexts_draw_each_for_itself(network: Network) -> None:

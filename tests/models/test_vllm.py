@@ -156,6 +156,13 @@ def test_samples_follow_the_seed_and_the_softmax(source: Source) -> None:
         assert abs(found - 640 * share) < 5 * (640 * share * (1 - share)) ** 0.5 + 1
 
 
+def test_one_of_the_samples_is_the_likeliest_answer(source: Source) -> None:
+    engine = source.engine(AGENT)
+    drawn = engine.sample(contexts(), 3, 1.0, "a")
+    greedy = engine.sample(contexts(), 1, 0.0)
+    assert engine.sample(contexts(), 4, 1.0, "a", likeliest=True) == [a + b for a, b in zip(greedy, drawn, strict=True)]
+
+
 def test_a_new_checkpoint_in_the_same_folder_reaches_the_running_server(source: Source, tmp_path: Path) -> None:
     """What a promotion does between two rounds; what is loaded stays what it was."""
     before = source.engine(REWARD).score(contexts(), ACTIONS)

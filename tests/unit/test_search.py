@@ -78,7 +78,7 @@ class StuckDoors(Doors):
 
 class EveryDoor:
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         return [[Candidate(Action.click(door), 1) for door in DOORS] for _ in contexts]
 
@@ -142,7 +142,7 @@ class Leaning(EveryDoor):
     """Samples C twice as often as A and B together."""
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         return [[Candidate(Action.click(door), 4 if door is DOORS[2] else 1) for door in DOORS] for _ in contexts]
 
@@ -160,14 +160,14 @@ class Surest(EveryDoor):
     """Would take door C, but never happens to draw it."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[int, float]] = []
+        self.asked: list[tuple[int, float, bool]] = []
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
-        self.asked.append((samples, temperature))
-        door = DOORS[0] if temperature else DOORS[2]
-        return [[Candidate(Action.click(door), samples)] for _ in contexts]
+        self.asked.append((samples, temperature, likeliest))
+        drawn = Candidate(Action.click(DOORS[0]), samples - likeliest)
+        return [[drawn, Candidate(Action.click(DOORS[2]), 1)] if likeliest else [drawn] for _ in contexts]
 
 
 def test_a_beam_considers_what_the_agent_would_do_beside_what_it_samples() -> None:
@@ -176,7 +176,7 @@ def test_a_beam_considers_what_the_agent_would_do_beside_what_it_samples() -> No
     first = episode.steps[0]
     assert [(one.action, one.count) for one in first.candidates] == [(Action.click(DOORS[0]), 2), (first.action, 1)]
     assert first.action == Action.click(DOORS[2])
-    assert set(agent.asked) == {(1, 0.0), (2, 1.0)}, "three candidates in all"
+    assert set(agent.asked) == {(3, 1.0, True)}
 
 
 def test_everything_seen_is_recorded_with_its_score() -> None:
@@ -209,7 +209,7 @@ class Drawing:
         self.asked: list[int] = []
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         self.asked += [samples] * len(contexts)
         a, b = (Action.click(door) for door in DOORS[:2])
@@ -335,14 +335,14 @@ class Pairs:
     """Every sample goes through door A."""
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         return [[Candidate(Action.click(DOORS[0]), samples)] for _ in contexts]
 
 
 class Mute:
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         return [[] for _ in contexts]
 
@@ -359,7 +359,7 @@ class Always(EveryDoor):
         self.actions = actions
 
     def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = ""
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
         return [[Candidate(action, 1) for action in self.actions] for _ in contexts]
 
