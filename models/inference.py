@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from models.drafts import GUESSED, MOST, guess
 from models.engine import MAX_ANSWER_TOKENS, MIN_P, seed_number
 from models.memory import Memory, Planted
 from models.network import Network
@@ -33,7 +35,8 @@ class TorchEngine:
         """See :class:`models.engine.Engine`.
 
         Samples that agree so far are one token of a tree, and part where they differ: the draws are those of
-        separate sampling, the cost that of the distinct beginnings.
+        separate sampling, the cost that of the distinct beginnings. What their prompts say after the same words is
+        computed with them (:mod:`models.drafts`).
         """
         generator = torch.Generator().manual_seed(seed_number(seed))
         planted = self._memory.plant(contexts)
@@ -49,8 +52,9 @@ class TorchEngine:
         ]
         places = [planted.ends[row.owner] for row in rows]
         answers: list[Counter[tuple[int, ...]]] = [Counter() for _ in contexts]
+        known = dict(zip(places, forest.hidden(places), strict=True))
         for length in range(1, MAX_ANSWER_TOKENS + 1):
-            logits = self._network.head(forest.hidden(places))
+            logits = self._network.head(torch.stack([known[place] for place in places]))
             drawn = _draw(logits, rows, generator)
             for _, row in drawn:
                 if row.tokens[-1] == self._network.end or length == MAX_ANSWER_TOKENS:
@@ -60,7 +64,10 @@ class TorchEngine:
                 break
             rows = [row for _, row in going]
             places = [_after(forest.trees, places[parent], row.tokens[-1]) for parent, row in going]
-            forest.compute()
+            if not known.keys() >= set(places):
+                new = [place for place in [*places, *_guesses(planted, rows, places)] if place not in known]
+                forest.compute()
+                known |= zip(new, forest.hidden(new), strict=True)
         return [Counter({self._network.text(tokens): count for tokens, count in found.items()}) for found in answers]
 
     @torch.inference_mode()
@@ -137,6 +144,15 @@ class _Row:
 def _after(trees: Sequence[Tree], place: tuple[int, int], token: int) -> tuple[int, int]:
     row, on = place
     return row, trees[row].say(on, [token])[0]
+
+
+def _guesses(planted: Planted, rows: Sequence[_Row], places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The places, in the trees, of what the rows may go on with: of none, where there are many."""
+    if len(set(places)) * GUESSED > MOST:
+        return
+    for row, (tree, on) in zip(rows, places, strict=True):
+        prompt = np.concatenate([run.ids for run in planted.prompts[row.owner].runs])
+        yield from ((tree, place) for place in planted.forest.trees[tree].say(on, guess(prompt, row.tokens)))
 
 
 def _draw(logits: Tensor, rows: Sequence[_Row], generator: torch.Generator) -> list[tuple[int, _Row]]:

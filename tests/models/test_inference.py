@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 import torch
 from tiny import contexts, journey, pictures_seen
 
 from environments.types import Action
+from models import inference
+from models.drafts import GUESSED, guess
 from models.engine import MAX_ANSWER_TOKENS, MIN_P
 from models.inference import TorchEngine, _draw, _Row
 from models.memory import Memory
@@ -12,6 +18,7 @@ from models.network import Network
 from models.prompts import Context
 from models.reading import Album, plant, read
 from models.roles import Agent, merge
+from models.tree import Forest
 
 ACTIONS = [["wait", "complete", 'type "a longer one"'], ["complete"], ["scroll up", "wait"]]
 
@@ -177,6 +184,44 @@ def test_one_of_the_samples_may_be_the_likeliest_answer(network: Network) -> Non
     greedy = TorchEngine(network).sample(contexts(), 1, 0.0)
     assert whole == [one + more for one, more in zip(greedy, drawn, strict=True)]
     assert TorchEngine(network).sample(contexts(), 1, 1.0, "a", likeliest=True) == greedy
+
+
+def test_a_guess_is_what_the_prompt_last_said_after_the_same_words() -> None:
+    prompt = np.array([5, 1, 2, 3, 9, 1, 2, 4, 8, 2, 7])
+    assert guess(prompt, (6, 1, 2)) == [4, 8, 2, 7]
+    assert guess(prompt, (9, 2)) == [7], "the last word alone is in it"
+    assert guess(prompt, (7,)) == guess(prompt, (1, 6)) == []
+    assert guess(np.arange(100), (3, 4)) == list(range(5, 5 + GUESSED))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_what_is_guessed_right_needs_no_pass_and_what_is_guessed_wrong_changes_nothing(
+    network: Network, monkeypatch: pytest.MonkeyPatch, temperature: float
+) -> None:
+    context, passes, heard = contexts()[1], [0], [()]
+    compute = Forest.compute
+
+    def counted(forest: Forest) -> None:
+        passes[-1] += 1
+        compute(forest)
+
+    def sampled(guessed: Callable[[np.ndarray, tuple[int, ...]], list[int]]) -> list[Counter[str]]:
+        monkeypatch.setattr(inference, "guess", guessed)
+        passes.append(0)
+        return TorchEngine(network).sample([context], 1, temperature, "a")
+
+    def unguessed(_: np.ndarray, said: tuple[int, ...]) -> list[int]:
+        heard.append(said)
+        return []
+
+    monkeypatch.setattr(Forest, "compute", counted)
+    plain = sampled(unguessed)
+    whole = heard[-1]
+    assert len(whole) > 2 * GUESSED
+    assert sampled(lambda _, said: list(whole[len(said) :][:GUESSED])) == plain
+    assert sampled(lambda _, said: [token ^ 1 for token in whole[len(said) :][:GUESSED]]) == plain
+    assert passes[1] == passes[3]
+    assert passes[2] <= 2 + passes[1] // GUESSED
 
 
 def test_equal_contexts_draw_each_for_itself(network: Network) -> None:
