@@ -2,7 +2,7 @@
 
 Answers name elements and repeat words of the goal, so much of one stands in its prompt. Tokens that are guessed from
 there are computed together with the one that is known, and those that are then drawn too need no pass of their own
-(prompt lookup decoding: Yang et al. 2023, arXiv:2304.04487). What is drawn is what would be drawn without.
+(inference with reference: Yang et al. 2023, arXiv:2304.04487). What is drawn is what would be drawn without.
 """
 
 from __future__ import annotations

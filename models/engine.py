@@ -54,6 +54,12 @@ class Engine(Protocol):
         ...
 
 
+def parted(samples: int, temperature: float, likeliest: bool) -> tuple[int, int]:
+    """How many of the samples are the greedy answer, and how many are drawn."""
+    greedy = int(likeliest) if temperature else samples
+    return greedy, samples - greedy
+
+
 def seed_number(name: str) -> int:
     """The number that the name of a draw stands for, below 2**63."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1

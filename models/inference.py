@@ -11,11 +11,13 @@ import torch
 from torch import Tensor
 
 from models.drafts import GUESSED, MOST, guess
-from models.engine import MAX_ANSWER_TOKENS, MIN_P, seed_number
+from models.engine import MAX_ANSWER_TOKENS, MIN_P, parted, seed_number
 from models.memory import Memory, Planted
 from models.network import Network
 from models.prompts import Context, opening
 from models.tree import Tree
+
+_Place = tuple[int, int]  # of a token: the row of its tree, and the place in the tree
 
 
 class TorchEngine:
@@ -40,34 +42,26 @@ class TorchEngine:
         """
         generator = torch.Generator().manual_seed(seed_number(seed))
         planted = self._memory.plant(contexts)
-        forest = planted.forest
-        forest.compute()
+        planted.forest.compute()
         self._memory.keep(planted)
-        greedy = likeliest if temperature else samples
-        rows = [
-            _Row(owner, (), count, at)
-            for owner in range(len(contexts))
-            for count, at in ((greedy, 0.0), (samples - greedy, temperature))
-            if count
-        ]
+        greedy, drawn = parted(samples, temperature, likeliest)
+        starts = [(count, at) for count, at in ((greedy, 0.0), (drawn, temperature)) if count]
+        rows = [_Row(owner, (), count, at) for owner in range(len(contexts)) for count, at in starts]
         places = [planted.ends[row.owner] for row in rows]
+        known = dict(zip(places, planted.forest.hidden(places), strict=True))
         answers: list[Counter[tuple[int, ...]]] = [Counter() for _ in contexts]
-        known = dict(zip(places, forest.hidden(places), strict=True))
         for length in range(1, MAX_ANSWER_TOKENS + 1):
             logits = self._network.head(torch.stack([known[place] for place in places]))
-            drawn = _draw(logits, rows, generator)
-            for _, row in drawn:
+            longer = _draw(logits, rows, generator)
+            for _, row in longer:
                 if row.tokens[-1] == self._network.end or length == MAX_ANSWER_TOKENS:
                     answers[row.owner][row.tokens] += row.count
-            going = [(parent, row) for parent, row in drawn if row.tokens[-1] != self._network.end]
+            going = [(parent, row) for parent, row in longer if row.tokens[-1] != self._network.end]
             if not going:
                 break
             rows = [row for _, row in going]
-            places = [_after(forest.trees, places[parent], row.tokens[-1]) for parent, row in going]
-            if not known.keys() >= set(places):
-                new = [place for place in [*places, *_guesses(planted, rows, places)] if place not in known]
-                forest.compute()
-                known |= zip(new, forest.hidden(new), strict=True)
+            places = [_after(planted.forest.trees, places[parent], row.tokens[-1]) for parent, row in going]
+            _reach(planted, rows, places, known)
         return [Counter({self._network.text(tokens): count for tokens, count in found.items()}) for found in answers]
 
     @torch.inference_mode()
@@ -141,13 +135,21 @@ class _Row:
     temperature: float
 
 
-def _after(trees: Sequence[Tree], place: tuple[int, int], token: int) -> tuple[int, int]:
+def _after(trees: Sequence[Tree], place: _Place, token: int) -> _Place:
     row, on = place
     return row, trees[row].say(on, [token])[0]
 
 
-def _guesses(planted: Planted, rows: Sequence[_Row], places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The places, in the trees, of what the rows may go on with: of none, where there are many."""
+def _reach(planted: Planted, rows: Sequence[_Row], places: Sequence[_Place], known: dict[_Place, Tensor]) -> None:
+    """Let the hidden states at the rows' places be known; what they may go on with is computed in the same pass."""
+    if not known.keys() >= set(places):
+        new = [place for place in [*places, *_guesses(planted, rows, places)] if place not in known]
+        planted.forest.compute()
+        known |= zip(new, planted.forest.hidden(new), strict=True)
+
+
+def _guesses(planted: Planted, rows: Sequence[_Row], places: Sequence[_Place]) -> Iterator[_Place]:
+    """The places, in the trees, of what rows may go on with; where there are many, of nothing."""
     if len(set(places)) * GUESSED > MOST:
         return
     for row, (tree, on) in zip(rows, places, strict=True):

@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from models.engine import MAX_ANSWER_TOKENS, MIN_P, EngineError, seed_number
+from models.engine import MAX_ANSWER_TOKENS, MIN_P, EngineError, parted, seed_number
 from models.network import Reader
 from models.prompts import Context
 
@@ -94,8 +94,8 @@ class VllmEngine:
             "stop_token_ids": [self._reader.end],
             "ignore_eos": True,
         }
-        greedy = likeliest if temperature else samples
-        ways = [(1, 0.0, greedy), (samples - greedy, temperature, 1)]  # draws, at a temperature, each counting so often
+        greedy, drawn = parted(samples, temperature, likeliest)
+        ways = [(1, 0.0, greedy), (drawn, temperature, 1)]  # so many draws, at a temperature, each counting so often
         asked = [
             (place, times, prompt, {"n": draws, "temperature": at, "seed": seed_number(f"{seed}/{place}")})
             for place, prompt in enumerate(self._prompts(contexts))
