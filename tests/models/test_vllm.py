@@ -53,7 +53,7 @@ AGENT, REWARD = STATE / "agent", STATE / "reward"
 def params() -> Params:
     """Those of the repository, on a vLLM server of the stage's own."""
     found = load_params(CHECKOUT / "params.yaml")
-    goals = str(CHECKOUT / found.goals)
+    goals = str(CHECKOUT / "data/goals/more.yaml")
     several = Prompt(screenshots=SCREENSHOTS)
     return found.model_copy(update={"engine": EngineParams(kind="vllm", url=""), "goals": goals, "prompt": several})
 
