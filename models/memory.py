@@ -53,10 +53,10 @@ class Memory:
     def plant(self, contexts: Sequence[Context]) -> Planted:
         """The prompts of contexts; what is remembered of them is known to the forest.
 
-        On a CPU each is computed by itself first: side by side all would take as long as the longest.
+        Where padding is not cheap each is computed by itself first: side by side all would take as long as the longest.
         """
         prompts = read(self._network, contexts, self._album)
-        if self._network.model.device.type == "cpu" and len(set(rows_of(prompts))) > 1:
+        if not self._network.abreast and len(set(rows_of(prompts))) > 1:
             for prompt in prompts:
                 self._learn(prompt)
         return self._plant(prompts)

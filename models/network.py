@@ -145,6 +145,16 @@ class Network(Reader):
         return positions
 
     @property
+    def abreast(self) -> int:
+        """Tokens of several trees, with padding, that are best computed at once; 0 where a tree at a time is best.
+
+        In float32 on a CPU a token of padding takes as long as any other.
+        """
+        if self.model.device.type == "cpu":
+            return 2048 if self.model.dtype == torch.bfloat16 else 0
+        return 8192
+
+    @property
     def axes(self) -> int:
         """Of the rotary positions: time, height and width for the Qwen-VL family, else one."""
         return 3 if hasattr(self._body, "get_rope_index") else 1

@@ -19,8 +19,6 @@ from models.prompts import Context
 from models.reading import Album, plant, read
 from models.tree import Forest, Tree
 
-_ABREAST = {"cuda": 8192}  # tokens computed at once: on a CPU a tree at a time, where padding costs what tokens cost
-
 
 @dataclass(frozen=True, slots=True)
 class Branch:
@@ -162,8 +160,7 @@ def lay(network: Network, samples: Sequence[Sample]) -> Batch:
         for which, branch in enumerate(sample.branches):
             said = [*trees[row].say(end, branch.tokens), end]  # the last of which is at -1
             targets[row] += [_Target(said[at], token, branch.weight, number, which) for at, token in branch.targets]
-    most = _ABREAST.get(network.model.device.type)
-    groups = _abreast(trees, most) if most else [[row] for row in range(len(trees))]
+    groups = _abreast(trees, network.abreast) if network.abreast else [[row] for row in range(len(trees))]
     forests = [(rows, Forest(network, [trees[row] for row in rows], album)) for rows in groups]
     for _, forest in forests:
         forest.lay()

@@ -84,7 +84,7 @@ def test_trees_side_by_side_teach_what_they_do_one_by_one(tuned: Network, monkey
     samples = judged(tuned) + learnt(tuned, 1)["imitation"]
     alone = loss(tuned, samples)
     by_itself = gradients_of(tuned, alone)
-    monkeypatch.setattr(packing, "_ABREAST", {"cpu": 100_000})
+    monkeypatch.setattr(Network, "abreast", 100_000)
     beside = loss(tuned, samples)
     torch.testing.assert_close(beside, alone)
     for name, gradient in gradients_of(tuned, beside).items():
