@@ -8,8 +8,10 @@ took. After each round the champion plays fresh instances of all goals, and afte
 arm ever sees; the world is the judge. Each seed has instances of its own, which are the same for all its arms. An agent
 that was measured before is not measured again.
 
-What was measured is kept in ``--results``, and a benchmark that was stopped goes on, on another machine too; delete it
-and the folder to begin anew.
+The workspaces are clones of the commit that is checked out, its params but for those below: on a processor that
+multiplies bfloat16 itself, ``numerics: {isa: native, dtype: bfloat16}``, committed, takes half of the time. What was
+measured is kept in ``--results``, and a benchmark that was stopped goes on, on another machine too; delete it and the
+folder to begin anew.
 """
 
 from __future__ import annotations
@@ -51,9 +53,9 @@ COMMON: dict[str, Any] = {
     "demonstrate": {"per_goal": 5, "hardest_tier": 1},
     "warm_agent": {"updates": 56},
     "warm_reward": {"updates": 60},
-    "propose": {"per_goal": 3},
+    "propose": {"per_goal": 4},
     "train_agent": {"updates": 100, "learning_rate": 1.5e-4},
-    "evaluate": {"per_goal": 2, "looks": 4},
+    "evaluate": {"per_goal": 2, "looks": 8},
 }
 NOBODY = ("-c", "user.name=Ratchet", "-c", "user.email=ratchet@localhost")  # commits, for git may know nobody
 FULL, CONTROL = "whole rounds", "demonstrations alone"
@@ -211,15 +213,18 @@ def climb(folder: Path, start: Place, arm: str, seed: int, rounds: int, results:
 
 def train_on(folder: Path, start: Place, seed: int, results: Results, per_goal: int) -> None:
     """The control: as many more updates on the demonstrations as fit in the time of the full arm's rounds."""
+    full = results.of(FULL, seed=seed)
+    if not full:
+        raise SystemExit(f"{CONTROL}: takes as long as {FULL!r} did, which seed {seed} has none of; add that to --arms")
     root = folder / "control"
     shutil.rmtree(root, ignore_errors=True)
     place = start.copy(root)
     updates = yaml.safe_load((place.root / "params.yaml").read_text())["warm_agent"]["updates"]
     first = json.loads(_clock(start).read_text())["warm_agent"]
-    spent = sum(line["seconds"] for line in results.of(FULL, seed=seed))
+    spent = sum(line["seconds"] for line in full)
     place.set({"warm_agent": {"updates": updates + round(updates * spent / first)}})
     place.run("dvc", "repro", "--quiet", "warm_agent")
-    last = max(line["round"] for line in results.of(FULL, seed=seed))
+    last = max(line["round"] for line in full)
     found = measured(place, "data/seed/agent", seed, results, per_goal, SETS)
     results.add({"arm": CONTROL, "seed": seed, "round": last, "seconds": spent, **found})
 
