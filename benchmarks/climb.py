@@ -55,6 +55,7 @@ COMMON: dict[str, Any] = {
     "warm_reward": {"updates": 60},
     "propose": {"per_goal": 4},
     "filter": {"accept": 0.6},
+    "train_reward": {"updates": 144},
     "train_agent": {"updates": 100, "learning_rate": 1.5e-4},
     "evaluate": {"per_goal": 2, "looks": 8},
 }
