@@ -234,8 +234,7 @@ def _train(job: _Job, params: Params, start: Path | None, seed: int, kept: Path,
     samples, held = _parted(referred(network, job.samples(network)))
     schedule = Schedule(job.settings.updates, job.settings.batch_rows, job.settings.learning_rate, seed)
     progress = Progress(job.stage, schedule.updates)
-    passes = schedule.updates * schedule.batch_rows / len(samples) if samples else 0
-    log.info("%s: %d samples, read %.2f times", job.stage, len(samples), passes)
+    log.info("%s: %d readings of %d samples", job.stage, schedule.updates * schedule.batch_rows, len(samples))
 
     def report(done: int, value: float) -> None:
         progress.step(f"loss {value:.3f}", done - progress.done)

@@ -99,6 +99,6 @@ def test_members_are_trained_apart_and_go_on_apart(params: Params, base: Path) -
 def test_a_single_one_has_no_members(params: Params, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "ratchet"):
         warm_reward(params.model_copy(update={"reward": params.reward.model_copy(update={"members": 1})}))
-    assert "warm_reward: 4 samples, read 1.00 times" in caplog.messages  # two updates of two
+    assert "warm_reward: 4 readings of 4 samples" in caplog.messages  # two updates of two
     assert members(SEED / "reward") == [SEED / "reward"]
     assert not (SEED / "reward" / ENSEMBLE).exists()
