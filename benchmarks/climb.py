@@ -60,14 +60,18 @@ COMMON: dict[str, Any] = {
     "evaluate": {"per_goal": 2, "looks": 8},
 }
 NOBODY = ("-c", "user.name=Ratchet", "-c", "user.email=ratchet@localhost")  # commits, for git may know nobody
-FULL, CONTROL = "whole rounds", "demonstrations alone"
+START, FULL, CONTROL = "start", "whole rounds", "demonstrations alone"
 ARMS: dict[str, dict[str, Any]] = {
     FULL: {},
     "frozen reward model": {"train_reward": {"frozen": True}},
     "no harder goals": {"propose": {"hardest_tier": 1}},
 }
 Line = dict[str, Any]  # of the results
-FIGURES = {"steps": ("step", "f1"), "outcomes": ("outcome", "f1"), "outcome AUC": ("outcome", "auc")}
+FIGURES = {
+    "steps": ("step", "f1"),
+    "outcomes": ("outcome", "f1"),
+    "outcome AUC": ("outcome", "auc"),
+}  # of live judgements
 
 
 @dataclass(frozen=True)
@@ -234,12 +238,12 @@ def train_on(folder: Path, start: Place, seed: int, results: Results, per_goal: 
 def measure(folder: Path, seed: int, asked: argparse.Namespace, results: Results) -> None:
     """What a seed still lacks."""
     lacking = [arm for arm in asked.arms if len(results.of(arm, seed=seed)) < (1 if arm == CONTROL else asked.rounds)]
-    if not lacking and results.of("start", seed=seed):
+    if not lacking and results.of(START, seed=seed):
         return
     start = founded(folder, seed)
-    if not results.of("start", seed=seed):
+    if not results.of(START, seed=seed):
         found = measured(start, "data/seed/agent", seed, results, asked.held_out, SETS)
-        results.add({"arm": "start", "seed": seed, "round": 0, **found})
+        results.add({"arm": START, "seed": seed, "round": 0, **found})
     for arm in lacking:
         if arm == CONTROL:
             train_on(folder, start, seed, results, asked.held_out)
@@ -256,31 +260,56 @@ def rate(line: Mapping[str, Any], goals: str, tiers: Iterable[int] = range(9)) -
 def interval(lines: Sequence[Mapping[str, Any]], goals: str) -> tuple[float, float, float]:
     """Mean and 95 % interval: of Student's t over seeds, or Wilson's over the instances of a single one."""
     rates = [rate(line, goals) for line in lines]
-    mean = fmean(rates)
     if len(rates) > 1:
-        half = float(t.ppf(0.975, len(rates) - 1)) * stdev(rates) / math.sqrt(len(rates))
-        return mean, mean - half, mean + half
+        return over_seeds(rates)
     n = sum(counts["n"] for counts in lines[0][goals].values())
-    low, high = wilson(round(mean * n), n) or (0.0, 1.0)
-    return mean, low, high
+    low, high = wilson(round(rates[0] * n), n) or (0.0, 1.0)
+    return rates[0], low, high
+
+
+def over_seeds(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean and 95 % interval of Student's t of two values or more."""
+    mean, half = fmean(values), float(t.ppf(0.975, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
+    return mean, mean - half, mean + half
+
+
+def pairs(results: Results, arm: str, rounds: int) -> dict[int, tuple[float, float]]:
+    """The success that the full arm ended with, and an arm did, of the seeds for which both were measured."""
+
+    def ends(arm: str, number: int) -> dict[int, float]:
+        return {line["seed"]: rate(line, "climb") for line in results.of(arm, number)}
+
+    full, other = ends(FULL, rounds), ends(arm, 0 if arm == START else rounds)
+    return {seed: (full[seed], other[seed]) for seed in sorted(full.keys() & other.keys())}
 
 
 def report(results: Results, rounds: int) -> dict[str, Any]:
-    """Print the table; returns its ratios."""
-    head = f"{'arm':22} {'round':>5}  {'held-out success':>20}  {'by tier':>23}  {'unseen goals':>20}"
-    print(f"{head}  {'steps F1':>8} {'outcomes F1':>11} {'AUC':>5}  accepted wrong  minutes  promoted")
-    ends: dict[str, float] = {}
-    for arm in ("start", *ARMS, CONTROL):
+    """Print the table, and how much more the full arm ended with than each other; returns the ratios."""
+    head = f"{'arm':22} {'round':>5} {'seeds':>5}  {'held-out success':>20}  {'by tier':>23}  {'unseen goals':>20}"
+    figures = "  ".join(
+        f"{name:17}" for name in (*(f"{query} {key}" for query, key in FIGURES.values()), "wrong accepted")
+    )
+    print(f"{head}  {figures}  minutes  promoted")
+    for arm in (START, *ARMS, CONTROL):
         for number in range(rounds + 1):
             if lines := results.of(arm, number):
-                ends[arm] = interval(lines, "climb")[0]
-                print(f"{arm:22} {number:5}  {_row(lines)}")
-    others = [ends[arm] for arm in ends if arm not in ("start", FULL)]
+                print(f"{arm:22} {number:5} {len(lines):5}  {_row(lines)}")
+    found = {arm: pairs(results, arm, rounds) for arm in (START, *ARMS, CONTROL) if arm != FULL}
+    gains = {arm: [full - other for full, other in seeds.values()] for arm, seeds in found.items() if seeds}
+    for arm, more in gains.items():
+        print(f"{FULL} less {arm}: {_signed(more)}, seeds {', '.join(map(str, found[arm]))}")
+    begun, least = found[START].values(), [fmean(more) for arm, more in gains.items() if arm != START]
     return {
         "seeds": len({line["seed"] for line in results.lines}),
-        "success_ratio": ends[FULL] / ends["start"] if FULL in ends and ends["start"] else None,
-        "full_minus_best_control": ends[FULL] - max(others) if FULL in ends and others else None,
+        "success_ratio": sum(full for full, _ in begun) / sum(other for _, other in begun) if begun else None,
+        "full_minus_best_control": min(least) if least else None,
     }
+
+
+def _signed(values: Sequence[float]) -> str:
+    if len(values) == 1:
+        return f"{values[0]:+.3f}"
+    return "{:+.3f} [{:+.3f}, {:+.3f}]".format(*over_seeds(values))
 
 
 def _row(lines: Sequence[Mapping[str, Any]]) -> str:
@@ -294,10 +323,16 @@ def _row(lines: Sequence[Mapping[str, Any]]) -> str:
         return row
     known = [[line["reward"][name] for line in lines if line["reward"][name] is not None] for name in FIGURES]
     wrong = [line["explored"]["accepted_wrong"] for line in lines if line["explored"]["accepted_wrong"] is not None]
-    figures = [f"{fmean(values):.2f}" if values else "-" for values in (*known, wrong)]
+    figures = "  ".join(f"{_mean(values):17}" for values in (*known, wrong))
     minutes = fmean(line["seconds"] for line in lines) / 60
     promoted = " ".join(f"{model} {sum(line['promoted'][model] for line in lines)}" for model in ("agent", "reward"))
-    return f"{row}  {figures[0]:>8} {figures[1]:>11} {figures[2]:>5}  {figures[3]:>14}  {minutes:7.1f}  {promoted}"
+    return f"{row}  {figures}  {minutes:7.1f}  {promoted}"
+
+
+def _mean(values: Sequence[float]) -> str:
+    if len(values) < 2:
+        return f"{values[0]:.2f}" if values else "-"
+    return "{:.2f} [{:.2f}, {:.2f}]".format(*over_seeds(values))
 
 
 def main() -> None:

@@ -79,7 +79,28 @@ def test_results_outlast_the_process_and_give_the_ratios(tmp_path: Path, capsys:
         "success_ratio": 4.0,
         "full_minus_best_control": pytest.approx(0.05),
     }
-    assert capsys.readouterr().out.count(FULL) == 2
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split("  ")[0] for row in rows[1:5]] == ["start", FULL, FULL, CONTROL]
+    assert rows[5:] == [f"{FULL} less start: +0.150, seeds 0", f"{FULL} less {CONTROL}: +0.050, seeds 0"]
+
+
+def test_arms_are_compared_on_the_seeds_that_both_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The control of an easier seed is the best arm there is, and says nothing of seeds it was not made for."""
+    results = Results(tmp_path / "results.jsonl")
+    frozen = next(arm for arm in ARMS if arm != FULL)
+    for seed, start, full, other in ((0, 2, 6, 4), (1, 4, 10, 4), (2, 8, 9, None)):
+        results.add(line("start", 0, start, seed))
+        results.add(line(FULL, 2, full, seed))
+        if other is not None:
+            results.add(line(frozen, 2, other, seed))
+    results.add(line(frozen, 1, 10, seed=2))  # its last round is still to come
+    results.add(line(CONTROL, 2, 10, seed=3))
+    ratios = report(results, 2)
+    assert ratios == {"seeds": 4, "success_ratio": pytest.approx(25 / 14), "full_minus_best_control": pytest.approx(0.1)}
+    half = t.ppf(0.975, 1) * 0.05  # gains of .05 and .15: deviation .1 / sqrt(2), of two seeds
+    told = capsys.readouterr().out
+    assert f"{FULL} less {frozen}: +0.100 [{0.1 - half:+.3f}, {0.1 + half:+.3f}], seeds 0, 1\n" in told
+    assert f"less {CONTROL}" not in told
 
 
 def test_a_seed_that_is_measured_needs_no_workspace(tmp_path: Path) -> None:
@@ -122,5 +143,5 @@ def test_rounds_before_the_last_tell_nothing_of_unseen_goals(
     for made in (line("start", 0, 2), early, line(FULL, 2, 8)):
         results.add(made)
     report(results, 2)
-    rows = capsys.readouterr().out.splitlines()[1:]
+    rows = capsys.readouterr().out.splitlines()[1:4]
     assert [row.count("[") for row in rows] == [2, 1, 2]
