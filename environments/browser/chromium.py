@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 from environments.browser.cdp import Pipe, Refused
 from environments.browser.keys import key_event
+from environments.home import Home
 from environments.types import Action, Kind, WorldError, swipe_end
 
 VIEWPORT_PX = (160, 210)
@@ -135,7 +135,7 @@ class Browser:
         self._root = root.resolve().as_uri() + "/" if isinstance(root, Path) else root
         self._screen, self._hosts = screen, hosts
         self._scripts = [Path(__file__).with_name(name) for name in _SCRIPTS] + list(scripts)
-        self._home = tempfile.TemporaryDirectory(prefix="ratchet-chromium-", ignore_cleanup_errors=True)
+        self._home = Home("chromium")
         self._pipe: Pipe | None = None
         self._session: str | None = None
         self._page = ""  # its target, which is also its main frame
@@ -279,7 +279,7 @@ class Browser:
         if self._pipe is not None:
             self._pipe.close()
             self._pipe = None
-        self._home.cleanup()
+        self._home.close()
 
     @property
     def _live_pipe(self) -> Pipe:
@@ -288,7 +288,7 @@ class Browser:
         return self._pipe
 
     def _start(self, commands_frames: bool) -> None:
-        home = Path(self._home.name)
+        home = self._home.path
         frames = _FRAMES_ON_COMMAND if commands_frames else _FRAMES_AT_ONCE
         rules = f"--host-resolver-rules={self._hosts}"
         command = [str(find_browser()), *_FLAGS, *frames, rules, f"--user-data-dir={home}"]

@@ -13,7 +13,6 @@ import os
 import select
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from environments.episodic import EpisodicWorld, held
+from environments.home import Home
 from environments.types import (
     WAYS,
     Action,
@@ -228,8 +228,8 @@ class _Worker:
     """The process that runs BrowserGym, and the conversation with it."""
 
     def __init__(self, python: Path) -> None:
-        self._home = tempfile.TemporaryDirectory(prefix="ratchet-browsergym-", ignore_cleanup_errors=True)
-        self._log = Path(self._home.name) / "log.txt"
+        self._home = Home("browsergym")
+        self._log = self._home.path / "log.txt"
         self._process = self._start(python)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -245,7 +245,7 @@ class _Worker:
                     stdout=subprocess.PIPE,
                     stderr=log,
                     bufsize=0,
-                    env=os.environ | {"TMPDIR": self._home.name},
+                    env=os.environ | {"TMPDIR": str(self._home.path)},
                     start_new_session=True,
                 )
             except OSError as error:
@@ -269,7 +269,7 @@ class _Worker:
         self._process.wait()
         self._requests.close()
         self._answers.close()
-        self._home.cleanup()
+        self._home.close()
 
     def _line(self, deadline: float) -> bytes:
         poller = select.poll()

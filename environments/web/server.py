@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ from pathlib import Path
 from environments import keeper
 from environments.browser.cdp import last_words
 from environments.goalfile import fill
+from environments.home import Home
 from environments.types import WorldError
 from environments.web.file import App
 
@@ -40,8 +40,8 @@ class Server:
     def __init__(self, app: App, folder: Path) -> None:
         self._app = app
         self.folder = (folder / app.folder).resolve()
-        self._home = tempfile.TemporaryDirectory(prefix="ratchet-app-", ignore_cleanup_errors=True)
-        self.data = Path(self._home.name) / "data"
+        self._home = Home("app")
+        self.data = self._home.path / "data"
         self.port, self._claim = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
         try:
@@ -64,7 +64,7 @@ class Server:
     def environment(self) -> dict[str, str]:
         """The whole environment of the server and of commands."""
         kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        return kept | {"HOME": self._home.name, "TZ": "UTC", "LANG": "C.UTF-8"} | self._app.env
+        return kept | {"HOME": str(self._home.path), "TZ": "UTC", "LANG": "C.UTF-8"} | self._app.env
 
     def restart(self) -> None:
         """End the server where it runs, copy its data anew and start it."""
@@ -83,12 +83,12 @@ class Server:
     def close(self) -> None:
         """End the server and remove its files. A second call has no effect."""
         self._stop()
-        self._home.cleanup()
+        self._home.close()
         self._claim.close()
 
     @property
     def _log(self) -> Path:
-        return Path(self._home.name) / "log.txt"
+        return self._home.path / "log.txt"
 
     def _copy_data(self) -> None:
         if self.pristine is None:

@@ -96,7 +96,11 @@ def test_arms_are_compared_on_the_seeds_that_both_have(tmp_path: Path, capsys: p
     results.add(line(frozen, 1, 10, seed=2))  # its last round is still to come
     results.add(line(CONTROL, 2, 10, seed=3))
     ratios = report(results, 2)
-    assert ratios == {"seeds": 4, "success_ratio": pytest.approx(25 / 14), "full_minus_best_control": pytest.approx(0.1)}
+    assert ratios == {
+        "seeds": 4,
+        "success_ratio": pytest.approx(25 / 14),
+        "full_minus_best_control": pytest.approx(0.1),
+    }
     half = t.ppf(0.975, 1) * 0.05  # gains of .05 and .15: deviation .1 / sqrt(2), of two seeds
     told = capsys.readouterr().out
     assert f"{FULL} less {frozen}: +0.100 [{0.1 - half:+.3f}, {0.1 + half:+.3f}], seeds 0, 1\n" in told
