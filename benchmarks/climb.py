@@ -258,13 +258,15 @@ def rate(line: Mapping[str, Any], goals: str, tiers: Iterable[int] = range(9)) -
 
 
 def interval(lines: Sequence[Mapping[str, Any]], goals: str) -> tuple[float, float, float]:
-    """Mean and 95 % interval: of Student's t over seeds, or Wilson's over the instances of a single one."""
+    """Mean and 95 % interval: Wilson's over all instances or Student's t over seeds, whichever reaches further.
+
+    Few seeds may agree by chance, and instances of a seed have their agent in common.
+    """
     rates = [rate(line, goals) for line in lines]
-    if len(rates) > 1:
-        return over_seeds(rates)
-    n = sum(counts["n"] for counts in lines[0][goals].values())
-    low, high = wilson(round(rates[0] * n), n) or (0.0, 1.0)
-    return rates[0], low, high
+    mean, n = fmean(rates), sum(counts["n"] for line in lines for counts in line[goals].values())
+    within = wilson(round(mean * n), n) or (0.0, 1.0)
+    between = over_seeds(rates)[1:] if len(rates) > 1 else within
+    return mean, min(within[0], between[0]), max(within[1], between[1])
 
 
 def over_seeds(values: Sequence[float]) -> tuple[float, float, float]:

@@ -67,6 +67,7 @@ def test_rates_and_intervals_by_hand() -> None:
     assert interval([one], "unseen") == pytest.approx((0.2, 0.0807, 0.4160), abs=1e-4)  # Wilson, 4 of 20
     half = t.ppf(0.975, 1) * 0.1 / 2**0.5 / 2**0.5  # rates 0.1 and 0.2: deviation 0.1 / sqrt(2), of two seeds
     assert interval([one, two], "climb") == pytest.approx((0.15, 0.15 - half, 0.15 + half))
+    assert interval([two, two], "unseen") == pytest.approx((0.4, 0.2634, 0.5540), abs=1e-4)  # Wilson, 16 of 40
 
 
 def test_results_outlast_the_process_and_give_the_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
