@@ -67,11 +67,8 @@ ARMS: dict[str, dict[str, Any]] = {
     "no harder goals": {"propose": {"hardest_tier": 1}},
 }
 Line = dict[str, Any]  # of the results
-FIGURES = {
-    "steps": ("step", "f1"),
-    "outcomes": ("outcome", "f1"),
-    "outcome AUC": ("outcome", "auc"),
-}  # of live judgements
+# Of live judgements: the query, and its figure.
+FIGURES = {"steps": ("step", "f1"), "outcomes": ("outcome", "f1"), "outcome AUC": ("outcome", "auc")}
 
 
 @dataclass(frozen=True)
@@ -288,9 +285,8 @@ def pairs(results: Results, arm: str, rounds: int) -> dict[int, tuple[float, flo
 def report(results: Results, rounds: int) -> dict[str, Any]:
     """Print the table, and how much more the full arm ended with than each other; returns the ratios."""
     head = f"{'arm':22} {'round':>5} {'seeds':>5}  {'held-out success':>20}  {'by tier':>23}  {'unseen goals':>20}"
-    figures = "  ".join(
-        f"{name:17}" for name in (*(f"{query} {key}" for query, key in FIGURES.values()), "wrong accepted")
-    )
+    names = [*(f"{query} {key}" for query, key in FIGURES.values()), "wrong accepted"]
+    figures = "  ".join(f"{name:17}" for name in names)
     print(f"{head}  {figures}  minutes  promoted")
     for arm in (START, *ARMS, CONTROL):
         for number in range(rounds + 1):
@@ -299,19 +295,14 @@ def report(results: Results, rounds: int) -> dict[str, Any]:
     found = {arm: pairs(results, arm, rounds) for arm in (START, *ARMS, CONTROL) if arm != FULL}
     gains = {arm: [full - other for full, other in seeds.values()] for arm, seeds in found.items() if seeds}
     for arm, more in gains.items():
-        print(f"{FULL} less {arm}: {_signed(more)}, seeds {', '.join(map(str, found[arm]))}")
-    begun, least = found[START].values(), [fmean(more) for arm, more in gains.items() if arm != START]
+        print(f"{FULL} less {arm}: {_mean(more, '+.3f')}, seeds {', '.join(map(str, found[arm]))}")
+    full, begun = (sum(ends) for ends in zip((0.0, 0.0), *found[START].values(), strict=True))
+    least = [fmean(more) for arm, more in gains.items() if arm != START]
     return {
         "seeds": len({line["seed"] for line in results.lines}),
-        "success_ratio": sum(full for full, _ in begun) / sum(other for _, other in begun) if begun else None,
+        "success_ratio": full / begun if begun else None,
         "full_minus_best_control": min(least) if least else None,
     }
-
-
-def _signed(values: Sequence[float]) -> str:
-    if len(values) == 1:
-        return f"{values[0]:+.3f}"
-    return "{:+.3f} [{:+.3f}, {:+.3f}]".format(*over_seeds(values))
 
 
 def _row(lines: Sequence[Mapping[str, Any]]) -> str:
@@ -331,10 +322,11 @@ def _row(lines: Sequence[Mapping[str, Any]]) -> str:
     return f"{row}  {figures}  {minutes:7.1f}  {promoted}"
 
 
-def _mean(values: Sequence[float]) -> str:
+def _mean(values: Sequence[float], form: str = ".2f") -> str:
     if len(values) < 2:
-        return f"{values[0]:.2f}" if values else "-"
-    return "{:.2f} [{:.2f}, {:.2f}]".format(*over_seeds(values))
+        return format(values[0], form) if values else "-"
+    mean, low, high = (format(value, form) for value in over_seeds(values))
+    return f"{mean} [{low}, {high}]"
 
 
 def main() -> None:

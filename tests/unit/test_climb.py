@@ -108,6 +108,14 @@ def test_arms_are_compared_on_the_seeds_that_both_have(tmp_path: Path, capsys: p
     assert f"less {CONTROL}" not in told
 
 
+def test_nothing_solved_at_the_start_has_no_ratio(tmp_path: Path) -> None:
+    results = Results(tmp_path / "results.jsonl")
+    for made in (line("start", 0, 0), line(FULL, 2, 4)):
+        results.add(made)
+    assert report(results, 2) == {"seeds": 1, "success_ratio": None, "full_minus_best_control": None}
+    assert report(Results(tmp_path / "none.jsonl"), 2)["success_ratio"] is None
+
+
 def test_a_seed_that_is_measured_needs_no_workspace(tmp_path: Path) -> None:
     results = Results(tmp_path / "results.jsonl")
     for made in (line("start", 0, 2), line(FULL, 1, 4), line(FULL, 2, 8), line(CONTROL, 2, 6)):

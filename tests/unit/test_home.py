@@ -28,6 +28,13 @@ def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
 
+def _left_by_a_killed_process() -> Path:
+    program = [sys.executable, "-c", KILLED.format(then="os.kill(os.getpid(), signal.SIGKILL)")]
+    killed = subprocess.run(program, check=False, stdout=subprocess.PIPE, text=True)
+    assert killed.returncode == -signal.SIGKILL
+    return Path(killed.stdout.strip())
+
+
 def test_it_goes_when_it_is_closed(tmp_path: Path) -> None:
     home = Home("thing")
     (home.path / "file").write_text("x")
@@ -38,14 +45,7 @@ def test_it_goes_when_it_is_closed(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_goes_and_what_others_have_stays(tmp_path: Path) -> None:
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED.format(then="os.kill(os.getpid(), signal.SIGKILL)")],
-        check=False,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert killed.returncode == -signal.SIGKILL
-    left = Path(killed.stdout.strip())
+    left = _left_by_a_killed_process()
     program = [sys.executable, "-c", KILLED.format(then="input()")]
     with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as alive:
         assert alive.stdout is not None
@@ -60,7 +60,6 @@ def test_what_a_killed_process_left_goes_and_what_others_have_stays(tmp_path: Pa
 
 
 def test_what_is_of_another_kind_stays() -> None:
-    killed = KILLED.format(then="os.kill(os.getpid(), signal.SIGKILL)")
-    left = subprocess.run([sys.executable, "-c", killed], check=False, stdout=subprocess.PIPE, text=True).stdout
+    left = _left_by_a_killed_process()
     Home("other").close()
-    assert Path(left.strip()).exists()
+    assert (left / "file").read_text() == "left"
