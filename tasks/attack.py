@@ -17,7 +17,7 @@ from environments.types import COMPLETE, Action
 from models.engine import Source
 from models.prompts import Context, context_at
 from models.roles import load_reward_model
-from tasks.files import ROUND, STATE, write_json, write_whole
+from tasks.files import ROUND, STATE, digest, write_json, write_whole
 from tasks.generators import Generator
 from tasks.metrics import success
 from tasks.params import Params
@@ -61,7 +61,8 @@ def run(params: Params) -> None:
     """
     demonstrations = [one for one in read_trajectories(KNOWN) if one.origin is Origin.DEMONSTRATION]
     switched_off = Generator.ATTACK in params.filter.without
-    drawn = draw(demonstrations, 0 if switched_off else params.attack.steps, params.seed)
+    seed = f"{params.seed}/{digest(STATE / 'reward')}"  # other steps, once there is another model to attack
+    drawn = draw(demonstrations, 0 if switched_off else params.attack.steps, seed)
     units = [(one.id.replace("/", "-"), (one, steps)) for one, steps in drawn]
     with engines("attack", params, [STATE / "reward"]) as source:
         crew = Crew(make_worker, (source,), params.numerics.threads)
@@ -80,7 +81,7 @@ def run(params: Params) -> None:
     write_whole(ROUND / "attacks", write)
 
 
-def draw(demonstrations: Sequence[Trajectory], count: int, seed: int) -> list[tuple[Trajectory, list[int]]]:
+def draw(demonstrations: Sequence[Trajectory], count: int, seed: str) -> list[tuple[Trajectory, list[int]]]:
     """``count`` steps of the demonstrations, their ends among them: of each trajectory the numbers of its steps."""
     places = [(number, step) for number, one in enumerate(demonstrations) for step in range(len(one.episode.acts) + 1)]
     chosen = sorted(random.Random(seed).sample(places, min(count, len(places))))

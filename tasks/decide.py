@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from environments.types import Instance
+from environments.types import End, Instance
 from tasks.acceptance import Bar, rejections
 from tasks.balance import Setting, rebalanced
 from tasks.curriculum import Curriculum
@@ -67,8 +67,8 @@ def _rebalance(plan: Plan, now: Setting, params: Params, monitors: dict[str, Any
     if wanted is None or plan.accept is None:
         return None
     temperatures = {f"{one.goal}/{one.seed}": one.temperature or now.temperature for one in plan.instances}
-    explored, step = read_trajectories(ROUND / "scored"), params.filter.min_step
-    setting, score = rebalanced(explored, temperatures, now, wanted, step)
+    explored = read_trajectories(ROUND / "scored")
+    setting, score = rebalanced(explored, temperatures, now, wanted, params.filter.bar)
     monitors["next"] = {**asdict(setting), "balance": score}
     return setting
 
@@ -104,7 +104,7 @@ def solved(trajectories: Iterable[Trajectory], bar: Bar) -> list[tuple[str, bool
     reasons = rejections(tried, bar)
     for trajectory in tried:
         instance = trajectory.episode.instance
-        if trajectory.episode.outcome is not None:
+        if trajectory.episode.outcome is not None and trajectory.episode.end is not End.CRASHED:
             found[instance] = found.get(instance, False) or reasons[trajectory.id] is None
     return [(instance.goal.id, success) for instance, success in found.items()]
 

@@ -227,7 +227,8 @@ def _pairs(demonstrations: Sequence[Trajectory], params: Params) -> list[Questio
 def live(trajectory: Trajectory) -> list[Question]:
     """Outcome, by the world's verdict; and steps, by the oracle, up to the first it would not have taken.
 
-    An oracle that does not know its way, such as on a screen that no script leads to, is asked no further.
+    That one is wrong where the episode failed; where it did not, it was another right way, and nothing is asked from
+    there on. An oracle that does not know its way, such as on a screen that no script leads to, is asked no further.
     """
     episode = trajectory.episode
     end = len(episode.acts)
@@ -241,6 +242,8 @@ def live(trajectory: Trajectory) -> list[Question]:
         if right is None:
             break
         same = agrees(step.action, right, step.observation)
+        if verdict and not same:
+            break
         questions.append(_question(f"{trajectory.id}#{place}", episode, place, step.action, same, "live"))
         if not same:
             break

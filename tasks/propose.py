@@ -61,16 +61,16 @@ def _new_goals(goals: Mapping[str, Goal], curriculum: Curriculum, count: int, pa
     if count == 0:
         return []
     weights = {goal: curriculum.weight(goal) for goal in goals}
-    known = list(solved(STATE / "corpus"))
-    return new_goals(known, _proposer(params, known), count, weights, f"{params.seed}/{curriculum.round}")
+    known, seed = list(solved(STATE / "corpus")), f"{params.seed}/{curriculum.round}"
+    return new_goals(known, _proposer(params, known, seed), count, weights, seed)
 
 
-def _proposer(params: Params, known: Sequence[Trajectory]) -> Proposer:
+def _proposer(params: Params, known: Sequence[Trajectory], seed: str) -> Proposer:
     match params.propose.proposer:
         case "recombine":
-            return Recombined(params.seed)
+            return Recombined(seed)
         case "compose":
-            return Composed(known, params.seed)
+            return Composed(known, seed)
         case model:
             return Asked(model)
 

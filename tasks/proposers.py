@@ -41,7 +41,7 @@ class Proposer(Protocol):
 class Recombined:
     """Puts another name of the screen in the place of one in the instruction (:mod:`tasks.reward_data.edit`)."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: str) -> None:
         self._seed = seed
 
     def propose(self, solved: Trajectory) -> Proposal | None:
@@ -56,7 +56,7 @@ class Composed:
     Only where the world goes on after the first: many close when their own goal is reached.
     """
 
-    def __init__(self, solved: Iterable[Trajectory], seed: int) -> None:
+    def __init__(self, solved: Iterable[Trajectory], seed: str) -> None:
         self._known = sorted((one for one in solved if one.episode.acts), key=lambda one: one.id)
         self._seed = seed
 

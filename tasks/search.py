@@ -180,19 +180,20 @@ def beam(search: Search) -> list[Path]:
         proposed = search.candidates(live, str(len(live[0].steps)))
         considered = search.score(live, proposed)
         ended += [replace(path, end=End.INVALID) for path, options in zip(live, considered, strict=True) if not options]
-        chosen = _best(search, live, considered, min(search.settings.paths - len(ended), search.walker.left))
+        places, left = search.settings.paths - len(ended), search.walker.left
+        chosen = _best(search, live, considered, min(places, left))
         grown = [search.take(*choice) for choice in chosen]
-        dropped += _dropped(search, live, [path for path, _, _ in chosen], considered)
+        end = End.BUDGET if left < places else End.PRUNED
+        dropped += _dropped(live, [path for path, _, _ in chosen], considered, end)
         live = [path for path in grown if path.end is None]
         ended += [path for path in grown if path.end is not None]
     return ended + dropped
 
 
 def _dropped(
-    search: Search, live: Sequence[Path], extended: Sequence[Path], considered: Sequence[list[Candidate]]
+    live: Sequence[Path], extended: Sequence[Path], considered: Sequence[list[Candidate]], end: End
 ) -> list[Path]:
     """The paths that had somewhere to go and were not chosen: for better ones, or because the budget is spent."""
-    end = End.PRUNED if search.walker.left else End.BUDGET
     left = [path for path, options in zip(live, considered, strict=True) if options and path not in extended]
     return [replace(path, end=end) for path in left]
 

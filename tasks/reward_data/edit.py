@@ -30,7 +30,7 @@ class Edit(NamedTuple):
     instead: Action
 
 
-def edits(trajectory: Trajectory, seed: int) -> Iterator[Edit]:
+def edits(trajectory: Trajectory, seed: int | str) -> Iterator[Edit]:
     """One edit for each name of the instruction that the path acted on."""
     episode, named = trajectory.episode, set[str]()
     for index, step in enumerate(episode.acts):
@@ -43,7 +43,7 @@ def edits(trajectory: Trajectory, seed: int) -> Iterator[Edit]:
             yield Edit(index, _swapped(episode.instruction, name, _name(other, step.observation)), other)
 
 
-def edited(trajectory: Trajectory, seed: int) -> Iterator[Draft]:
+def edited(trajectory: Trajectory, seed: int | str) -> Iterator[Draft]:
     """The rows of a solved path under edited instructions."""
     acts = trajectory.episode.acts
     for index, instruction, instead in edits(trajectory, seed):

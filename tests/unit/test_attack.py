@@ -86,9 +86,10 @@ def test_the_rows_are_the_right_action_and_the_best_liked_wrong_ones() -> None:
 
 def test_so_many_steps_are_drawn_each_once_and_the_same_again() -> None:
     others = [replace(PATH, id=f"other/{number}") for number in range(3)]
-    drawn = draw(others, 5, seed=1)
+    drawn = draw(others, 5, seed="1")
     places = [(one.id, step) for one, steps in drawn for step in steps]
     assert len(places) == len(set(places)) == 5
-    assert drawn == draw(others, 5, seed=1)
-    assert sum(len(steps) for _, steps in draw(others, 99, seed=1)) == 12
-    assert draw(others, 0, seed=1) == []
+    assert drawn == draw(others, 5, seed="1")
+    assert drawn != draw(others, 5, seed="2")
+    assert sum(len(steps) for _, steps in draw(others, 99, seed="1")) == 12
+    assert draw(others, 0, seed="1") == []

@@ -324,13 +324,14 @@ def test_a_corpus_that_has_the_round_already_is_refused() -> None:
 
 
 def test_solved_is_by_instance_and_unscored_ones_say_nothing() -> None:
-    crashed = trajectory(5, None, seed=10_003)
+    crashed, midway = trajectory(5, None, seed=10_003), trajectory(6, 0.1, seed=10_004)
     trajectories = [
         trajectory(0, 0.2),
         trajectory(1, 0.5),
         trajectory(2, 0.4, seed=10_001),
         trajectory(3, None, seed=10_001),
         replace(crashed, episode=replace(crashed.episode, end=End.CRASHED)),
+        replace(midway, episode=replace(midway.episode, end=End.CRASHED)),
     ]
     assert decide.solved(trajectories, Bar(0.5)) == [("click-ok", True), ("click-ok", False)]
 

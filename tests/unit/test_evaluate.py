@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hand_built import NAME, click, screen
 from small_round import goal, params
 
@@ -83,14 +84,28 @@ def test_an_instance_on_which_the_world_broke_counts_for_neither(tmp_path: Path)
 
 def test_steps_are_asked_about_as_far_as_the_oracle_knows_its_way() -> None:
     """The third screen does not show what `ls` listed, and the terminal's script raises there."""
-    prompt = Element("text", "$", (10, 10, 100, 10))
-    deeds = (click(prompt), Action(Kind.TYPE, text="ls\n"), click(prompt))
-    steps = tuple(Step(screen(place, (prompt,)), deed) for place, deed in enumerate(deeds))
+    told = _asked(click(PROMPT), Action(Kind.TYPE, text="ls\n"), click(PROMPT), verdict=False)
+    assert told == [("outcome", False), ("step", True), ("step", True)]
+
+
+@pytest.mark.parametrize(("verdict", "of_the_second"), [(False, [("step", False)]), (True, [])])
+def test_what_the_oracle_would_not_have_done_is_wrong_where_it_failed_and_else_not_asked_about(
+    verdict: bool, of_the_second: list[tuple[str, bool]]
+) -> None:
+    told = _asked(click(PROMPT), Action(Kind.TYPE, text="dir\n"), click(PROMPT), verdict=verdict)
+    assert told == [("outcome", verdict), ("step", True), *of_the_second]
+
+
+PROMPT = Element("text", "$", (10, 10, 100, 10))
+
+
+def _asked(*deeds: Action, verdict: bool) -> list[tuple[str, bool]]:
+    """The queries and labels about an episode of the page with a terminal."""
+    steps = tuple(Step(screen(place, (PROMPT,)), deed) for place, deed in enumerate(deeds))
     instance = Instance(Goal("terminal", "environments.miniwob:MiniWoB", "terminal", 4, 9), 500)
     episode = Episode(instance, "Delete a file ending with the extension .png", steps, screen(3), End.COMPLETED)
-    found = live(Trajectory("r/terminal/challenger", 1, Origin.EVALUATION, episode, verdict=False))
-    told = [(question.about["query"], question.about["label"]) for question in found]
-    assert told == [("outcome", False), ("step", True), ("step", True)]
+    found = live(Trajectory("r/terminal/challenger", 1, Origin.EVALUATION, episode, verdict=verdict))
+    return [(str(question.about["query"]), bool(question.about["label"])) for question in found]
 
 
 def test_what_is_asked_of_one_screen_is_asked_at_once() -> None:

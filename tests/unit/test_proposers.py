@@ -24,7 +24,7 @@ EVEN = {"form": Fraction(1, 2), "plain": Fraction(1, 2)}
 
 
 def test_another_name_of_the_screen_is_asked_for() -> None:
-    proposer = Recombined(seed=0)
+    proposer = Recombined(seed="0")
     assert proposer.propose(TICKED) == Proposal("form", 0, "Tick Post and click Submit.")
     assert proposer.propose(WRITTEN) == Proposal("form", 3, 'Enter "nnA" and submit')
     assert proposer.propose(PLAIN) is None
@@ -35,29 +35,29 @@ def test_two_solved_goals_are_asked_for_one_after_the_other() -> None:
     other = demonstration(click(POST), goal="post", instruction="Tick Post.")
     closed = demonstration(click(SUBMIT), goal="end", seed=1, instruction="Submit.", end=End.WORLD)
     elsewhere = demonstration(click(OK), goal="ok", instruction="Click OK.", elements=(OK,))
-    proposer = Composed([TICKED, other, elsewhere], seed=0)
+    proposer = Composed([TICKED, other, elsewhere], seed="0")
     asked = "Tick Mail and click Submit. Then: Tick Post."
     assert proposer.propose(TICKED) == Proposal("form", 0, asked, max_steps=18)  # nine of each
     assert proposer.propose(elsewhere) is None
-    assert Composed([TICKED, closed], seed=0).propose(closed) is None
-    assert Composed([TICKED], seed=0).propose(TICKED) is None
+    assert Composed([TICKED, closed], seed="0").propose(closed) is None
+    assert Composed([TICKED], seed="0").propose(TICKED) is None
 
 
 def test_as_many_as_there_are_each_instance_once() -> None:
     again = demonstration(click(MAIL), click(SUBMIT), instruction="Tick Mail and click Submit.", place=1)
-    found = new_goals([TICKED, again, WRITTEN, PLAIN], Recombined(0), 9, EVEN, "0/1")
+    found = new_goals([TICKED, again, WRITTEN, PLAIN], Recombined("0"), 9, EVEN, "0/1")
     assert sorted((one.goal, one.seed) for one in found) == [("form", 0), ("form", 3)]
-    assert len(new_goals([TICKED, WRITTEN], Recombined(0), 1, EVEN, "0/1")) == 1
-    assert new_goals([PLAIN, WRITTEN, again, TICKED], Recombined(0), 9, EVEN, "0/1") == found  # whatever their order
+    assert len(new_goals([TICKED, WRITTEN], Recombined("0"), 1, EVEN, "0/1")) == 1
+    assert new_goals([PLAIN, WRITTEN, again, TICKED], Recombined("0"), 9, EVEN, "0/1") == found  # whatever their order
 
 
 def test_goals_with_a_higher_weight_are_drawn_sooner_and_others_not_at_all() -> None:
     """Weights 9 and 1: the first of two is drawn first in nine of ten cases."""
     other = demonstration(click(MAIL), click(SUBMIT), goal="other", instruction="Tick Mail and click Submit.")
     weights = {"form": Fraction(9), "other": Fraction(1)}
-    first = [new_goals([TICKED, other], Recombined(0), 1, weights, str(seed))[0].goal for seed in range(400)]
+    first = [new_goals([TICKED, other], Recombined("0"), 1, weights, str(seed))[0].goal for seed in range(400)]
     assert 0.86 < first.count("form") / 400 < 0.94
-    assert new_goals([TICKED], Recombined(0), 1, {"other": Fraction(1)}, "0") == []
+    assert new_goals([TICKED], Recombined("0"), 1, {"other": Fraction(1)}, "0") == []
 
 
 def test_a_language_model_is_asked_on_a_real_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,6 +243,12 @@ def test_a_budget_of_steps_is_kept_and_the_paths_it_stops_are_recorded(
     assert sum(len(episode.steps) for episode in episodes) >= budget
 
 
+def test_a_path_that_lost_in_the_step_that_spends_the_budget_was_dropped_for_better_ones() -> None:
+    """Of A and B, A's two extensions are worth more, and take the third and fourth step."""
+    found = find(_search(2, EveryDoor(), Liking({"A": 0.9, "B": 0.5, "AA": 0.9, "AB": 0.9}), budget=4))
+    assert _ways(found) == [("AA", End.BUDGET), ("AB", End.BUDGET), ("B", End.PRUNED)]
+
+
 def test_reentry_shows_the_screen_the_path_ended_on() -> None:
     world = Doors()
     walker = Walker(world, INSTANCE)
