@@ -11,7 +11,7 @@ import argparse
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -51,8 +51,9 @@ def arms(params: Params) -> dict[str, Arm]:
     bar, most = Plan.read().applied(params).filter.bar, params.filter.max_per_goal
     return {
         "none": Arm(bar, most),
-        "accept": Arm(Bar(0.0, bar.step), most),
-        "min_step": Arm(Bar(bar.outcome), most),
+        "accept": Arm(replace(bar, outcome=0.0), most),
+        "min_step": Arm(replace(bar, step=0.0), most),
+        "quoted": Arm(replace(bar, quoted=False), most),
         "hasty": Arm(bar, most, Rejection.HASTY),
         "best": Arm(bar, most, Rejection.NOT_BEST),
         "max_per_goal": Arm(bar, most, Rejection.OVER_LIMIT),

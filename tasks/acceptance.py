@@ -8,15 +8,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from environments.types import Action, End, Episode, Instance, Kind, Step
+from tasks.quoted import missing
 from tasks.records import VARIED, Origin, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What a path must reach to count as solved: this outcome reward, and this reward in its steps, 0..1."""
+    """What a path must reach to count as solved: this outcome reward, and this reward in its steps, 0..1.
+
+    ``quoted``: and it must have typed or seen what its instruction quotes.
+    """
 
     outcome: float
     step: float = 0.0
+    quoted: bool = False
 
     def slipped(self, episode: Episode, since: int = 0) -> bool:
         """Whether a step, from number ``since`` on, is a slip."""
@@ -63,6 +68,7 @@ class Rejection(StrEnum):
     NO_STEPS = "no_steps"  # did nothing but say `complete`, which a reward model may like anywhere
     NOT_SCORED = "not_scored"  # has no outcome, which is not a low one
     LOW_OUTCOME = "low_outcome"  # outcome under filter.accept
+    UNQUOTED = "unquoted"  # what its instruction quotes was neither typed nor on any screen
     LOW_STEP = "low_step"  # a step under filter.min_step, where something else was liked more
     HASTY = "hasty"  # something else was liked more where it took its last step
     NOT_BEST = "not_best"  # another trajectory of the same goal instance is surer
@@ -86,6 +92,7 @@ def rejection(trajectory: Trajectory, bar: Bar) -> Rejection | None:
         Rejection.NO_STEPS: not episode.acts,
         Rejection.NOT_SCORED: scored and episode.outcome is None,
         Rejection.LOW_OUTCOME: scored and (episode.outcome or 0.0) < bar.outcome,
+        Rejection.UNQUOTED: scored and bar.quoted and bool(missing(episode)),
         Rejection.LOW_STEP: scored and bar.slipped(episode, trajectory.shared),
         Rejection.HASTY: scored and hasty(episode),
     }

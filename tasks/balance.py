@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
+from environments.types import End
 from tasks.acceptance import Bar, rejections
 from tasks.records import Trajectory
 
@@ -46,7 +47,7 @@ def balance(outcomes: Sequence[float], accept: float, wanted: int) -> float:
 
 
 def rebalanced(
-    explored: Iterable[Trajectory], temperatures: Mapping[str, float], now: Setting, wanted: int, step: float = 0.0
+    explored: Iterable[Trajectory], temperatures: Mapping[str, float], now: Setting, wanted: int, bar: Bar
 ) -> tuple[Setting, float]:
     """The setting of the next round, and its mean balance score in this one; ties go to what is nearest to ``now``.
 
@@ -55,15 +56,19 @@ def rebalanced(
         temperatures: What each instance was explored at, by its name.
         now: The setting around which they were.
         wanted: The right paths wanted of an instance.
-        step: The reward that each step of a path must have, whatever the threshold.
+        bar: What a path must reach beside the threshold.
     """
-    outcomes = _outcomes(explored, Bar(0.0, step))
+    tried = list(explored)
+    outcomes, broken = _outcomes(tried, replace(bar, outcome=0.0)), _broken(tried)
     instances: dict[float, list[list[float]]] = defaultdict(list)
     for name, temperature in temperatures.items():
-        instances[temperature].append(outcomes.get(name, []))
+        if name not in broken:
+            instances[temperature].append(outcomes.get(name, []))
+    if not instances:
+        return now, 0.0
     scores = {
-        Setting(temperature, accept): fmean(balance(one, accept, wanted) for one in tried)
-        for temperature, tried in instances.items()
+        Setting(temperature, accept): fmean(balance(one, accept, wanted) for one in found)
+        for temperature, found in instances.items()
         for accept in sorted({*_ACCEPTS, now.accept})
     }
 
@@ -75,10 +80,17 @@ def rebalanced(
     return best, scores[best]
 
 
-def _outcomes(explored: Iterable[Trajectory], bar: Bar) -> dict[str, list[float]]:
+def _broken(explored: Iterable[Trajectory]) -> set[str]:
+    """The instances, by their names, whose world broke on every path: they say nothing about a setting."""
+    ended: dict[str, set[End]] = defaultdict(set)
+    for one in explored:
+        ended[one.episode.instance.name].add(one.episode.end)
+    return {name for name, ends in ended.items() if ends == {End.CRASHED}}
+
+
+def _outcomes(tried: Sequence[Trajectory], bar: Bar) -> dict[str, list[float]]:
     """Of each instance by its name, the outcome rewards of its distinct paths: the highest, where some are the same."""
     found: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
-    tried = list(explored)
     reasons = rejections(tried, bar)
     for one in tried:
         outcome, taken = one.episode.outcome, tuple(str(step.action) for step in one.episode.acts)

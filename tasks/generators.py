@@ -23,5 +23,8 @@ class Generator(StrEnum):
     EQUIVALENT = "equivalent"  # + the actions of a demonstration with two of its moves exchanged, and its end
     RECOVERED = "recovered"  # + those of a demonstration after a harmless slip, and its end
     PAST_END = "past_end"  # - any further action there
+    UNQUOTED = (
+        "unquoted"  # - the end of a path without what its instruction quotes, and the action that closed its world
+    )
     CONTINUATION = "continuation"  # +/- an action of a failed path, by what became of its continuations
     ATTACK = "attack"  # +/- a step of a demonstration at which the reward model liked a wrong action (tasks/attack.py)

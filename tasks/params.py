@@ -186,11 +186,13 @@ class Filter(Section):
     """Which trajectories and rows are kept; ``without`` names generators of reward rows that are switched off.
 
     A path counts as solved with an outcome reward of ``accept`` and rewards of ``min_step`` in each of its steps
-    (:mod:`tasks.acceptance`). Of a failed path that was continued to success the agent learns the steps that have it.
+    (:mod:`tasks.acceptance`), and where ``quoted`` is set, only if it typed or saw what its instruction quotes
+    (:mod:`tasks.quoted`). Of a failed path that was continued to success the agent learns the steps that have it.
     """
 
     accept: float = Field(ge=0, le=1)
     min_step: float = Field(ge=0, le=1)
+    quoted: bool
     max_per_goal: int = Field(ge=1)
     max_negatives: int = Field(ge=1)
     without: list[Annotated[Generator, Field(strict=False)]]
@@ -198,7 +200,7 @@ class Filter(Section):
     @property
     def bar(self) -> Bar:
         """What a path must reach to count as solved."""
-        return Bar(self.accept, self.min_step)
+        return Bar(self.accept, self.min_step, self.quoted)
 
 
 class Validate(Section):

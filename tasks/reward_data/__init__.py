@@ -1,7 +1,7 @@
 """Reward rows from trajectories: what the reward model learns, and from which evidence.
 
 Evidence is the best solved path of a goal instance (the world says so of demonstrations, the reward model of the
-others), or what became of a failed path's continuations. One module a source.
+others), what became of a failed path's continuations, or a rule. One module a source.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tasks.reward_data.corruption import endings
 from tasks.reward_data.draft import Draft
 from tasks.reward_data.edit import edited
 from tasks.reward_data.rule import executed, proposed
+from tasks.reward_data.unquoted import unquoted
 from tasks.reward_data.variation import varied
 
 __all__ = ["Generator", "reward_rows"]
@@ -65,9 +66,11 @@ def _drafts(trajectories: list[Trajectory], bar: Bar, max_negatives: int, seed: 
     yield from continued(trajectories, bar)
     for trajectory in trajectories:
         yield from varied(trajectory)
+        if bar.quoted:
+            yield from unquoted(trajectory)
     for trajectory in best(trajectories, bar):
-        yield from proposed(trajectory)
-        yield from executed(trajectory, max_negatives)
+        yield from proposed(trajectory, bar)
+        yield from executed(trajectory, bar, max_negatives)
         yield from endings(trajectory, instructions, max_negatives, seed)
         yield from edited(trajectory, seed)
 

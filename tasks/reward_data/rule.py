@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 
 from environments.types import OPPOSITE, Action, Candidate, Element, Kind, Observation, Step
+from tasks.acceptance import Bar
 from tasks.generators import Generator
 from tasks.records import Origin, Trajectory
 from tasks.reward_data.draft import MADE_UP, Draft, unsure
@@ -39,9 +40,11 @@ def clicked(action: Action, observation: Observation) -> Element | None:
     return min(named or under, key=lambda element: element.box[2] * element.box[3], default=None)
 
 
-def executed(trajectory: Trajectory, max_negatives: int) -> Iterator[Draft]:
-    """What a solved path did at each step is right, near misses of it are wrong."""
+def executed(trajectory: Trajectory, bar: Bar, max_negatives: int) -> Iterator[Draft]:
+    """What a solved path did at each step is right, near misses of it are wrong; a slip, made up for later, neither."""
     for index, step in enumerate(trajectory.episode.acts):
+        if bar.slip(step):
+            continue
         yield Draft(trajectory, index, step.action, Generator.EXECUTED, True, unsure(step.score))
         for rank, (action, generator) in enumerate(islice(wrong_actions(trajectory, index).items(), max_negatives)):
             yield Draft(trajectory, index, action, generator, False, MADE_UP + rank)
@@ -56,10 +59,10 @@ def wrong_actions(trajectory: Trajectory, index: int) -> dict[Action, Generator]
     return misses
 
 
-def proposed(trajectory: Trajectory) -> Iterator[Draft]:
-    """The other candidates at the steps of a solved path, against what it did there."""
+def proposed(trajectory: Trajectory, bar: Bar) -> Iterator[Draft]:
+    """The other candidates at the steps of a solved path, against what it did there, unless that was a slip."""
     for index, step in enumerate(trajectory.episode.steps):
-        for candidate in step.candidates:
+        for candidate in () if bar.slip(step) else step.candidates:
             item = _compare(trajectory, index, step, candidate)
             told = item.label or not _comes_later(trajectory, index, candidate.action)
             if candidate.action != step.action and told:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environments.types import End
+from tasks.acceptance import Bar
 from tasks.balance import Setting, balance, rebalanced
 
 NOW = Setting(2.0, 0.85)
@@ -50,7 +51,7 @@ def test_the_temperature_at_which_most_is_found_is_next() -> None:
         trajectory(click(MAIL), click(SUBMIT), seed=3, place=1, outcome=0.9),
     ]
     temperatures = {"form/1": 1.6, "form/2": 2.0, "form/3": 2.5}
-    setting, score = rebalanced(explored, temperatures, NOW, wanted=2)
+    setting, score = rebalanced(explored, temperatures, NOW, wanted=2, bar=Bar(0.0))
     assert setting == Setting(2.5, 0.85)
     assert score == pytest.approx((1.8 / 2) * 1.8 / 2)
 
@@ -61,7 +62,7 @@ def test_the_threshold_goes_where_enough_is_accepted_and_little_of_it_is_wrong()
         trajectory(click(MAIL), seed=1, place=1, outcome=0.52),
         trajectory(click(POST), seed=1, place=2, outcome=0.1),
     ]
-    found, score = rebalanced(explored, {"form/1": 2.0}, Setting(2.0, 0.95), wanted=1)
+    found, score = rebalanced(explored, {"form/1": 2.0}, Setting(2.0, 0.95), wanted=1, bar=Bar(0.0))
     assert found == Setting(2.0, 0.9)  # of the thresholds that accept one path alone, the nearest to the present one
     assert score == pytest.approx(0.9 * 0.9)  # both: 1.42 / 2
 
@@ -70,10 +71,19 @@ def test_a_path_found_twice_counts_once_and_what_came_to_no_end_not_at_all() -> 
     twice = [trajectory(click(SUBMIT), seed=1, place=place, outcome=outcome) for place, outcome in ((0, 0.9), (1, 0.8))]
     pruned = trajectory(click(MAIL), seed=1, place=2, outcome=None, end=End.PRUNED)
     broken = trajectory(click(POST), seed=1, place=3, outcome=0.95, end=End.CRASHED)
-    _, score = rebalanced([*twice, pruned, broken], {"form/1": 2.0}, NOW, wanted=2)
+    _, score = rebalanced([*twice, pruned, broken], {"form/1": 2.0}, NOW, wanted=2, bar=Bar(0.0))
     assert score == pytest.approx((0.9 / 2) * 0.9)
 
 
 def test_where_nothing_was_found_it_stays_as_it_is() -> None:
-    setting, score = rebalanced([], {"form/1": 1.6, "form/2": 2.0, "form/3": 2.5}, NOW, wanted=1)
+    setting, score = rebalanced([], {"form/1": 1.6, "form/2": 2.0, "form/3": 2.5}, NOW, wanted=1, bar=Bar(0.0))
     assert (setting, score) == (NOW, 0.0)
+
+
+def test_an_instance_whose_world_broke_says_nothing_about_its_temperature() -> None:
+    broken = trajectory(click(MAIL), seed=1, outcome=0.1, end=End.CRASHED)
+    solved = trajectory(click(SUBMIT), seed=2, outcome=0.9)
+    temperatures = {"form/1": 2.5, "form/2": 2.5}
+    _, score = rebalanced([broken, solved], temperatures, NOW, wanted=1, bar=Bar(0.0))
+    assert score == pytest.approx(0.9 * 0.9)
+    assert rebalanced([broken], {"form/1": 2.5}, NOW, wanted=1, bar=Bar(0.0)) == (NOW, 0.0)

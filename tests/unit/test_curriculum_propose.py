@@ -154,7 +154,7 @@ def test_what_is_left_to_balance_goes_round_the_temperatures(workspace: Path) ->
     propose.run(params(explore={"balance": 1}))
     plan = Plan.read()
     assert [one.temperature for one in plan.instances] == [0.8, 1.0, 1.25, 0.8]
-    assert plan.applied(params()).filter.bar == Bar(0.6, params().filter.min_step)
+    assert plan.applied(params()).filter.bar == Bar(0.6, params().filter.min_step, quoted=True)
     propose.run(params())
     assert Plan.read().applied(params()) == params()
     assert read_json(INSTANCES)["instances"][0] == {"goal": "click-ok", "seed": 20_000}

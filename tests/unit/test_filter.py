@@ -10,6 +10,7 @@ import pytest
 from hand_built import COMPLETE, MAIL, NAME, POST, SUBMIT, click, demonstration, trajectory, tried
 from hypothesis import given
 from hypothesis import strategies as st
+from small_round import params
 
 from environments.types import Candidate, End, Instance
 from tasks.acceptance import Bar, Rejection, best, judge, rejection, rejections
@@ -17,7 +18,6 @@ from tasks.errors import GateError
 from tasks.explore import failed
 from tasks.files import ROUND, digest, read_json
 from tasks.filter import agent_rows, run
-from tasks.params import load_params
 from tasks.plan import Plan
 from tasks.records import (
     AgentRow,
@@ -30,9 +30,6 @@ from tasks.records import (
 )
 from tasks.reward_data import reward_rows
 
-PARAMS = Path(__file__).parents[2] / "params.yaml"
-
-
 Stage = Callable[..., Path]
 
 
@@ -43,11 +40,10 @@ def filtered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     (ROUND / "scored").mkdir(parents=True)
     Plan(1, []).write()
 
-    def run_on(trajectories: Iterable[Trajectory], max_per_goal: int = 4) -> Path:
+    def run_on(trajectories: Iterable[Trajectory], max_per_goal: int = 4, quoted: bool = False) -> Path:
         write_trajectories(ROUND / "scored", trajectories)
-        params = load_params(PARAMS)
-        keys = params.filter.model_copy(update={"accept": 0.5, "max_per_goal": max_per_goal, "max_negatives": 3})
-        run(params.model_copy(update={"filter": keys}))
+        keys = {"accept": 0.5, "max_per_goal": max_per_goal, "max_negatives": 3, "quoted": quoted}
+        run(params(filter=keys))
         return ROUND / "rows"
 
     return run_on
@@ -313,8 +309,8 @@ def test_a_low_step_is_a_slip_where_what_was_drawn_beside_it_was_not_judged() ->
 @pytest.mark.parametrize("liked", [trajectory(COMPLETE), trajectory(click(MAIL), end=End.INVALID)])
 def test_a_path_that_the_filter_leaves_out_does_not_stop_that_others_are_continued(liked: Trajectory) -> None:
     poor = trajectory(click(MAIL), click(MAIL), click(SUBMIT), place=1, outcome=0.1)
-    assert failed([liked, poor], load_params(PARAMS)) == [(1, poor.episode)]
-    assert failed([poor, trajectory(click(SUBMIT), place=2)], load_params(PARAMS)) == []
+    assert failed([liked, poor], params(filter={"quoted": False})) == [(1, poor.episode)]
+    assert failed([poor, trajectory(click(SUBMIT), place=2)], params(filter={"quoted": False})) == []
 
 
 OUTCOMES = st.sampled_from([None, 0.1, 0.6, 0.9])
