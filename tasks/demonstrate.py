@@ -14,7 +14,7 @@ from tasks.errors import ParamsError, RatchetError
 from tasks.files import CALIBRATION, SEED, write_whole
 from tasks.filter import agent_rows
 from tasks.params import Demonstrate, Params
-from tasks.progress import Progress
+from tasks.progress import Progress, log
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, write_rows, write_trajectories
 from tasks.reward_data import reward_rows
 from tasks.variations import variations
@@ -81,7 +81,11 @@ def demonstrate(world: World, instance: Instance) -> Episode:
     start = world.reset(instance.goal, instance.seed)
     screen, steps, taken = start.observation, list[Step](), list[Action]()
     while not world.ended and len(steps) < instance.goal.max_steps:
-        action = next_action(instance.goal.page, start.instruction, screen, taken)
+        try:
+            action = next_action(instance.goal.page, start.instruction, screen, taken)
+        except Exception as error:  # a script off its way raises whatever its lists and patterns do
+            log.warning("%s: its oracle does not know its way: %r", instance.name, error)
+            break
         if action.kind is Kind.COMPLETE:
             break
         steps.append(Step(screen, action))

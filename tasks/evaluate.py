@@ -7,7 +7,7 @@ that on explored paths too (:mod:`tasks.replay`), which is watched and never lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
@@ -130,15 +130,19 @@ def make_player(number: int, source: Source) -> Callable[[tuple[str, Sequence[In
 
 def chunks(questions: Sequence[Question]) -> list[list[Question]]:
     """The questions in portions of some :data:`CHUNK`, those of one context in the same one."""
-    grouped: dict[Context, list[Question]] = {}
-    for question in questions:
-        grouped.setdefault(question.context, []).append(question)
     found: list[list[Question]] = [[]]
-    for group in grouped.values():
+    for group in _by_context(questions).values():
         if len(found[-1]) >= CHUNK:
             found.append([])
         found[-1] += group
     return found if questions else []
+
+
+def _by_context(questions: Iterable[Question]) -> dict[Context, list[Question]]:
+    grouped: dict[Context, list[Question]] = {}
+    for question in questions:
+        grouped.setdefault(question.context, []).append(question)
+    return grouped
 
 
 def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, Any]]]:
@@ -146,9 +150,7 @@ def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, 
     judges = {name: load_reward_model(source, folder / "reward") for name, folder in MODELS.items()}
 
     def judge(questions: Sequence[Question]) -> list[dict[str, Any]]:
-        grouped: dict[Context, list[Question]] = {}
-        for question in questions:
-            grouped.setdefault(question.context, []).append(question)
+        grouped = _by_context(questions)
         answered = [{**question.about} for group in grouped.values() for question in group]
         actions = [[question.action for question in group] for group in grouped.values()]
         for name, reward in judges.items():

@@ -37,8 +37,16 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON with sorted keys, whole or not at all."""
-    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    write_whole(path, lambda aside: _write_text(aside, text))
+    write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text, whole or not at all."""
+
+    def write(aside: Path) -> None:
+        aside.write_text(text)
+
+    write_whole(path, write)
 
 
 def read_json(path: Path) -> Any:
@@ -71,10 +79,6 @@ def digest(path: Path) -> str:
             with file.open("rb") as stream:
                 total.update(hashlib.file_digest(stream, "sha256").digest())
     return total.hexdigest()[:12]
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text)
 
 
 def _fsync(path: Path) -> None:

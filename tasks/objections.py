@@ -17,11 +17,15 @@ def objections(
 ) -> list[str]:
     """All of them; none where the challenger may replace the champion."""
     live = [judgement for judgement in judgements if judgement["source"] == "live"]
-    return [*fallen(judgements), *surer(live), *fooled(attacks, alpha), *farmed(canaries, alpha)]
+    return [*fallen(judgements, alpha), *surer(live), *fooled(attacks, alpha), *farmed(canaries, alpha)]
 
 
-def fallen(judgements: Sequence[Judgement]) -> list[str]:
-    """The queries, steps or outcomes, whose balanced accuracy falls by more than chance (95 % interval below 0)."""
+def fallen(judgements: Sequence[Judgement], alpha: float) -> list[str]:
+    """The queries, steps or outcomes, whose balanced accuracy falls by more than chance.
+
+    That is: the 95 % interval of its change lies below 0, and more right or more wrong cases are lost than won, by an
+    exact paired test at ``alpha``; of a handful that all turn over, such an interval knows no doubt.
+    """
     worse = []
     for query in ("step", "outcome"):
         asked = [judgement for judgement in judgements if judgement["query"] == query]
@@ -32,9 +36,16 @@ def fallen(judgements: Sequence[Judgement]) -> list[str]:
             gained[label].append(new - old)
         was, now = balanced_accuracy(labels, before), balanced_accuracy(labels, after)
         interval = mean_interval(*gained.values())
-        if was is not None and now is not None and interval is not None and interval[1] < 0:
+        told = [_lost(labels, label, before, after) <= alpha for label in gained]
+        if was is not None and now is not None and interval is not None and interval[1] < 0 and any(told):
             worse.append(f"the balanced accuracy of {query}s falls from {was:.3f} to {now:.3f}")
     return worse
+
+
+def _lost(labels: Sequence[bool], label: bool, before: Sequence[bool], after: Sequence[bool]) -> float:
+    """The p-value that cases of a label are lost by chance."""
+    cases = [(old, new) for one, old, new in zip(labels, before, after, strict=True) if one is label]
+    return paired_test([new for _, new in cases], [old for old, _ in cases]).p_value
 
 
 def surer(live: Sequence[Judgement]) -> list[str]:

@@ -1,8 +1,9 @@
 """What an audit found: figures of every judge by part and query, combinations of outcome scores, calibration; a table.
 
 An outcome may be judged by the final query alone, by the least of a path's step scores, or by both: ``gated`` is the
-final score where no step scores under 0.5, else 0. ``accepted`` is 1 where both reach the bar at which a round counts a
-path as solved, else 0. The least of no steps is 1.
+final score where no step scores under 0.5, else 0. ``accepted`` is 1 where both reach the bar of a round, else 0: of
+the other candidates, which a round asks as well whether a step was a slip, an audit knows no scores. The least of no
+steps is 1.
 """
 
 from __future__ import annotations

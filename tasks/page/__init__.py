@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tasks import ancestry, lineage, versions
 from tasks.errors import WorkspaceError
-from tasks.files import ROUND, WORK, write_whole
+from tasks.files import ROUND, WORK, write_text
 from tasks.page.curves import curves
 from tasks.page.examples import newly_solved
 from tasks.rounds import past_rounds
@@ -45,7 +45,7 @@ def write(path: Path) -> str:
         examples=newly_solved(rounds),
         origins=_origins([made.tag for made in rounds]),
     )
-    write_whole(path, lambda aside: _write_text(aside, page))
+    write_text(path, page)
     return rounds[-1].tag
 
 
@@ -65,7 +65,3 @@ def _render(**values: Any) -> str:
         loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.get_template("page.html").render(values)
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from environments.types import End
 from tasks import versions
 from tasks.files import ROUND
 from tasks.records import Trajectory, read_trajectories
@@ -53,7 +54,7 @@ def newly_solved(rounds: Sequence[PastRound]) -> list[News]:
     known, found = set[str](), list[News]()
     for made in rounds:
         with versions.checked_out(made.tag, (ROUND / "evaluation").as_posix()) as folder:
-            known |= set(_solved(folder, "champion").values())
+            known |= {goal for goal, solved in _played(folder, "champion").values() if solved}
             if made.promoted("agent"):
                 found.append(news(made.tag, folder, known))
                 known |= set(found[-1].goals)
@@ -62,8 +63,9 @@ def newly_solved(rounds: Sequence[PastRound]) -> list[News]:
 
 def news(tag: str, evaluation: Path, known: Collection[str]) -> News:
     """What the challenger of an evaluation solved and the champion did not; ``known`` are goals solved before."""
-    champion = _solved(evaluation, "champion")
-    won = {name: goal for name, goal in _solved(evaluation, "challenger").items() if name not in champion}
+    failed = {name for name, (_, solved) in _played(evaluation, "champion").items() if not solved}
+    challenger = _played(evaluation, "challenger")
+    won = {name: goal for name, (goal, solved) in challenger.items() if solved and name in failed}
     return News(tag, Counter(won.values()), _examples(evaluation, won, known))
 
 
@@ -72,12 +74,12 @@ def goal_of(trajectory: Trajectory) -> str:
     return trajectory.episode.instance.goal.id
 
 
-def _solved(folder: Path, model: str) -> dict[str, str]:
-    """The names of the instances that an agent solved, with their goals' ids."""
+def _played(folder: Path, model: str) -> dict[str, tuple[str, bool]]:
+    """Of each instance by its name that an agent played to an end: its goal's id, and whether it was solved."""
     return {
-        one.episode.instance.name: goal_of(one)
+        one.episode.instance.name: (goal_of(one), bool(one.verdict))
         for one in read_trajectories(folder)
-        if one.verdict and one.id.endswith(f"/{model}")
+        if one.id.endswith(f"/{model}") and one.episode.end is not End.CRASHED
     }
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from environments.oracles.turn import ORACLES, Turn
 from environments.registry import load_goals, open_world
-from environments.types import Instance, World
+from environments.types import Action, Instance, Kind, World
 from tasks.acceptance import Bar, Rejection, rejection
 from tasks.demonstrate import demonstrate, run
 from tasks.errors import ParamsError
 from tasks.params import load_params
+from tasks.progress import log
 from tasks.records import Origin, Trajectory
 from tasks.reward_data import Generator, reward_rows
 from tasks.reward_data.variation import varied as rows_of
@@ -57,6 +59,22 @@ def test_without_a_goal_to_demonstrate_no_round_begins(monkeypatch: pytest.Monke
     told = "goals = 'examples/trac/desktop.yaml': none of them has both .*hardest_tier = 1, .* write an oracle"
     with pytest.raises(ParamsError, match=told):
         run(params)
+
+
+def test_an_oracle_that_loses_its_way_has_not_solved_its_seed(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It presses one button, and then it looks for what is not there."""
+
+    def lost(turn: Turn) -> Action | None:
+        return Action.click(turn.all("button")[len(turn.taken) * 99])
+
+    monkeypatch.setitem(ORACLES, "click-button-sequence", lost)
+    caplog.set_level("WARNING", logger=log.name)
+    episode = demonstrate(world, Instance(GOALS["click-button-sequence"], 0))
+    assert not world.verdict()
+    assert [step.action.kind for step in episode.steps] == [Kind.CLICK]
+    assert "click-button-sequence/0: its oracle does not know its way: IndexError" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -151,11 +151,12 @@ def test_a_reward_model_that_says_no_to_everything_is_not_promoted() -> None:
     assert reward["reason"].endswith("the balanced accuracy of steps falls from 0.600 to 0.500")
 
 
-@pytest.mark.parametrize(("lost", "promoted"), [(3, True), (4, False)])
+@pytest.mark.parametrize(("lost", "promoted"), [(4, True), (5, False)])
 def test_a_fall_of_the_balanced_accuracy_must_be_more_than_chance(lost: int, promoted: bool) -> None:
-    """Of 100 right outcomes some are lost, of 100 wrong ones none won: of 3 the interval reaches 0, of 4 it does not.
+    """Of 100 right outcomes some are lost, of 100 wrong ones none won: 4 of 4 are chance (1/16), 5 of 5 not (1/32).
 
-    By hand: mean -lost / 200, standard error the root of lost / 100 (1 - lost / 100) / 99, halved; 1.96 of them.
+    The interval is below 0 from 4 on. By hand: mean -lost / 200, standard error the root of
+    lost / 100 (1 - lost / 100) / 99, halved; 1.96 of them.
     """
     about = {"query": "outcome", "kind": "complete"}
     outcomes = [_judgement(0.6, 0.4 if n < lost else 0.6, label=True, **about) for n in range(100)]
