@@ -119,14 +119,15 @@ def judge(trajectories: Iterable[Trajectory], bar: Bar, max_per_goal: int) -> Ma
     """
     tried = sorted(trajectories, key=_sureness)
     verdicts = rejections(tried, bar)
-    kept = {trajectory.id for trajectory in best(tried, bar)}
-    goals: Counter[str] = Counter()
+    instances, goals = set[str](), Counter[str]()
     for trajectory in (one for one in tried if verdicts[one.id] is None):
-        goal = trajectory.episode.instance.goal.id
-        goals[goal] += trajectory.id in kept
-        if trajectory.id not in kept:
+        instance = trajectory.episode.instance
+        if instance.name in instances:
             verdicts[trajectory.id] = Rejection.NOT_BEST
-        elif goals[goal] > max_per_goal:
+            continue
+        instances.add(instance.name)
+        goals[instance.goal.id] += 1
+        if goals[instance.goal.id] > max_per_goal:
             verdicts[trajectory.id] = Rejection.OVER_LIMIT
     return verdicts
 
@@ -135,9 +136,8 @@ def best(trajectories: Iterable[Trajectory], bar: Bar) -> list[Trajectory]:
     """Of each goal instance the surest solved trajectory, the shorter of two that are as sure: what is right there."""
     tried, found = sorted(trajectories, key=_sureness), dict[str, Trajectory]()
     verdicts = rejections(tried, bar)
-    for trajectory in tried:
-        if verdicts[trajectory.id] is None:
-            found.setdefault(trajectory.episode.instance.name, trajectory)
+    for trajectory in (one for one in tried if verdicts[one.id] is None):
+        found.setdefault(trajectory.episode.instance.name, trajectory)
     return list(found.values())
 
 
