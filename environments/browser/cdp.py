@@ -28,6 +28,10 @@ class Refused(WorldError):
     """The browser answered a command with an error."""
 
 
+def _told() -> str:
+    return "what it was told"
+
+
 class Pipe:
     """One browser process and the conversation with it. Not safe for use from several threads.
 
@@ -88,17 +92,21 @@ class Pipe:
 
     def reply(self, command: int) -> dict[str, Any]:
         """Wait for the answer to a command. Raises Refused when it is an error."""
-        self.wait(lambda: command in self._replies)
+        self.wait(lambda: self.answered(command))
         answer, method = self._replies.pop(command), self._asked.pop(command)
         if "error" in answer:
             raise Refused(f"the browser refused {method}: {answer['error'].get('message', answer['error'])}")
         result: dict[str, Any] = answer["result"]
         return result
 
-    def wait(self, until: Callable[[], bool], what: str = "what it was told") -> None:
+    def answered(self, command: int) -> bool:
+        """Whether the answer to a command has come: :meth:`reply` would give it at once."""
+        return command in self._replies
+
+    def wait(self, until: Callable[[], bool], what: Callable[[], str] = _told) -> None:
         """Send what was given, and take in messages until ``until()`` holds, at most ``timeout_s``.
 
-        ``what`` is waited for, in words.
+        ``what()`` is waited for, in words.
         """
         deadline = time.monotonic() + self.timeout_s
         self._send(deadline)
@@ -129,7 +137,7 @@ class Pipe:
             except BrokenPipeError as error:
                 raise self._died() from error
 
-    def _read(self, deadline: float, what: str) -> None:
+    def _read(self, deadline: float, what: Callable[[], str]) -> None:
         self._await(self._may_read, deadline, what)
         chunk = os.read(self._in, _CHUNK)
         if not chunk:
@@ -144,10 +152,10 @@ class Pipe:
         elif message["id"] in self._asked:
             self._replies[message["id"]] = message
 
-    def _await(self, poller: select.poll, deadline: float, what: str = "") -> None:
+    def _await(self, poller: select.poll, deadline: float, what: Callable[[], str] = _told) -> None:
         left_s = deadline - time.monotonic()
         if left_s <= 0 or not poller.poll(left_s * 1000):
-            waiting = ", ".join(self._asked.values()) or what
+            waiting = ", ".join(self._asked.values()) or what()
             raise WorldError(
                 f"the browser (process {self.pid}) gave no answer to {waiting} within {self.timeout_s:g} s"
             )

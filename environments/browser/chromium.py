@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from environments.browser.cdp import Pipe, Refused
 from environments.browser.keys import key_event
 from environments.home import Home
-from environments.types import Action, Kind, WorldError, swipe_end
+from environments.types import Action, Element, Kind, WorldError, swipe_end
 
 VIEWPORT_PX = (160, 210)
 NO_HOST = "MAP * ~NOTFOUND"  # not even an address written in digits
@@ -36,7 +36,7 @@ _SET_BY_BROWSER = {"DBUS_SESSION_BUS_ADDRESS": "disabled:", "FC_FONTATIONS": "1"
 _TYPED_KEYS = {"\n": "Enter", "\t": "Tab"}
 
 _NAMES = ("chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "google-chrome")
-_SCRIPTS = ("clock.js", "popups.js", "elements.js")
+_SCRIPTS = ("clock.js", "tree.js", "popups.js", "elements.js")
 
 _FLAGS = (
     "--headless",
@@ -87,6 +87,11 @@ class Screen:
 
 
 MINIWOB_SCREEN = Screen(*VIEWPORT_PX)
+
+
+def listed(found: Iterable[Any]) -> tuple[Element, ...]:
+    """The elements that elements.js found."""
+    return tuple(Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in found)
 
 
 def find_browser() -> Path:
@@ -178,8 +183,9 @@ class Browser:
         """Move the mouse to 0,0."""
         self._mouse = (0, 0)
         moved = self._post_mouse("mouseMoved")
-        self.evaluate("__ratchet.stir()")
-        self._frame()  # a move alone is answered only after a frame
+        while not self._live_pipe.answered(moved):  # it is only after a frame, which it may come too late for
+            self.evaluate("__ratchet.stir()")
+            self._frame()
         self._reply(moved)
 
     def evaluate(self, expression: str) -> Any:

@@ -10,6 +10,7 @@
   let now = 0;
   let nextId = 1;
   let random = 0x2545f491;
+  const sheets = []; // ours
   const drawing = window.requestAnimationFrame.bind(window);
   let loaded = null; // all this as it was when the page had loaded
 
@@ -43,11 +44,26 @@
   });
   RealDate.prototype.constructor = window.Date;
 
-  Math.random = () => { // mulberry32: pages draw before they are seeded
+  const chance = Math.random = () => { // mulberry32: pages draw before they are seeded
     random = (random + 0x6d2b79f5) | 0;
     let bits = Math.imul(random ^ (random >>> 15), 1 | random);
     bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
     return ((bits ^ (bits >>> 14)) >>> 0) / 4294967296;
+  };
+
+  Crypto.prototype.getRandomValues = (array) => {
+    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    bytes.forEach((_, at) => { bytes[at] = chance() * 256; });
+    return array;
+  };
+  Crypto.prototype.randomUUID = () =>
+    'xxxxxxxx-xxxx-4xxx-axxx-xxxxxxxxxxxx'.replace(/x/g, () => Math.floor(chance() * 16).toString(16));
+
+  // What scripts animate would move by the real clock: it is at its end at once, as is what styles animate.
+  const { animate } = Element.prototype;
+  Element.prototype.animate = function (frames, options) {
+    const given = typeof options === 'object' ? options : {};
+    return animate.call(this, frames, { ...given, duration: 0, delay: 0, endDelay: 0 });
   };
 
   const earliest = () => {
@@ -58,7 +74,19 @@
     return first;
   };
 
+  // Pages may set all sheets anew, and components have their own.
+  const dress = (root) => {
+    const missing = sheets.filter((sheet) => !root.adoptedStyleSheets.includes(sheet));
+    if (missing.length > 0) root.adoptedStyleSheets.push(...missing);
+  };
+
   window.__ratchet = {
+    // Apply a sheet to the page, and to components from the next look on.
+    apply(sheet) {
+      sheets.push(sheet);
+      dress(document);
+    },
+
     // Run what falls due in the next `ms` milliseconds.
     async advance(ms) {
       const end = now + ms;
@@ -75,8 +103,13 @@
     // Wait for the pictures and fonts of the page, which load in real time, and lay it out: so the next frame
     // knows what lies under the mouse.
     async ready() {
-      const pictures = [...document.images].filter((image) => !image.complete);
-      for (const element of document.querySelectorAll('html, body, body *')) {
+      const pictures = [];
+      dress(document);
+      for (const element of __ratchet.all()) {
+        if (element.shadowRoot !== null) dress(element.shadowRoot);
+        // One that waits until it is scrolled to does not come before.
+        const comes = element instanceof HTMLImageElement && element.loading !== 'lazy';
+        if (comes && !element.complete) pictures.push(element);
         const { backgroundImage, content } = getComputedStyle(element);
         if (backgroundImage === 'none' && content === 'normal') continue;
         for (const [, url] of `${backgroundImage} ${content}`.matchAll(/url\("(.*?)"\)/g)) {

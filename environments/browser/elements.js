@@ -11,43 +11,69 @@
   const ROLES = new Set([
     'button', 'link', 'tab', 'option', 'menuitem', 'checkbox', 'radio', 'slider', 'textbox',
   ]);
+  const SHOWN = { submit: 'Submit', reset: 'Reset' }; // what a button says that is not told what to say
   const PICTURES = new Set(['IMG', 'CANVAS', 'VIDEO']);
   const ON = ['aria-selected', 'aria-checked', 'aria-expanded', 'aria-pressed'];
 
+  const HOLDS_ALL = ['transform', 'translate', 'rotate', 'scale', 'perspective', 'filter', 'backdropFilter'];
+
   const ALL_CUT = 'rect(0px, 0px, 0px, 0px)'; // nothing of a box is left
+
+  // Makes what takes no clicks be found at its place like all else.
+  const clickable = new CSSStyleSheet();
+  clickable.replaceSync('* { pointer-events: auto !important; }');
+  clickable.disabled = true;
+  __ratchet.apply(clickable);
 
   const tidy = (text) => text.replace(/\s+/g, ' ').trim();
   const ticks = (element) =>
     element instanceof HTMLInputElement && ['checkbox', 'radio'].includes(element.type);
 
+  const label = (element) => tidy(element.getAttribute('aria-label') || element.getAttribute('alt') || '');
+
   // What to call what shows no text: its label, else the first two of its classes (a sort and a state). Never its
   // tag: a drawing's tag is its shape, which is to be seen.
   const name = (element) => {
-    const label = element.getAttribute('aria-label') || element.getAttribute('alt');
     const classes = (element.getAttribute('class') ?? '').split(/\s+/).slice(0, 2).join(' ');
-    return tidy(label || classes || element.id);
+    return label(element) || tidy(classes || element.id);
   };
 
   const control = (element) => {
     const role = element.getAttribute('role');
     if (ROLES.has(role) && element.querySelector('button, input, select, textarea') === null) return role;
-    if (element.isContentEditable && !element.parentElement.isContentEditable) return 'textbox';
+    if (element.isContentEditable && !element.parentElement?.isContentEditable) return 'textbox';
     return (element instanceof HTMLInputElement && INPUTS[element.type]) || TAGS[element.tagName];
   };
 
+  // The text inside an element, as far as it is drawn; or all that is to be read there, were it drawn.
+  const textIn = (element, undrawn = false) => {
+    const { display, visibility } = getComputedStyle(element);
+    if (/^(style|script)$/i.test(element.tagName) || (display === 'none' && !undrawn)) return '';
+    const parts = __ratchet.inside(element).map((node) => {
+      if (node instanceof Element) return textIn(node, undrawn);
+      return node instanceof Text && (undrawn || visibility === 'visible') ? node.data : '';
+    });
+    const apart = /^(inline|contents)/.test(display) && element.tagName !== 'BR' ? '' : ' ';
+    return parts.join('') + apart;
+  };
+
   const textOf = (element) => {
-    if (ticks(element)) return tidy(element.labels[0]?.textContent ?? '');
+    if (ticks(element)) return tidy(element.labels[0] ? textIn(element.labels[0]) : '') || label(element);
     if (element instanceof HTMLSelectElement) return tidy(element.selectedOptions[0]?.label ?? '');
-    if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) return element.value;
-    const text = tidy(element.textContent);
-    return text || (element.isContentEditable ? '' : name(element));
+    if (element instanceof HTMLInputElement) {
+      if (element.type === 'image') return label(element);
+      return element.hasAttribute('value') ? element.value : SHOWN[element.type] ?? element.value;
+    }
+    if (element instanceof HTMLTextAreaElement) return element.value;
+    const text = tidy(textIn(element));
+    return text || (element.isContentEditable ? '' : label(element) || tidy(textIn(element, true)) || name(element));
   };
 
   const statesOf = (element) => {
-    const states = document.activeElement === element ? ['focus'] : [];
+    const states = element.getRootNode().activeElement === element ? ['focus'] : [];
     const on = element.checked || element.selected || ON.some((key) => element.getAttribute(key) === 'true');
     if (on) states.push('on');
-    if (element.disabled) states.push('disabled');
+    if (element.matches(':disabled')) states.push('disabled');
     return states;
   };
 
@@ -90,11 +116,33 @@
     ];
   };
 
-  // Whether a click on the centre of the box hits the element.
-  const shows = (element, [left, top, width, height]) => {
-    const hit = document.elementFromPoint(left + Math.floor(width / 2), top + Math.floor(height / 2));
-    return hit !== null && element.contains(hit);
+  const holds = (element, node) => {
+    for (let each = node; each !== null; each = __ratchet.above(each)) if (each === element) return true;
+    return false;
   };
+
+  // What has no box of its own is drawn in that of an element around it.
+  const boxed = (element) =>
+    getComputedStyle(element).display === 'contents' ? boxed(__ratchet.above(element)) : element;
+
+  const covers = (element) => {
+    const style = getComputedStyle(element);
+    return element instanceof HTMLIFrameElement || (style.opacity !== '0' && paints(element, style));
+  };
+
+  // What lies at the centre of the box, topmost first; of other components, only these themselves.
+  const pile = (element, [left, top, width, height]) =>
+    element.getRootNode().elementsFromPoint(left + Math.floor(width / 2), top + Math.floor(height / 2));
+
+  // Whether a click there hits the element.
+  const hit = (element, box) => holds(element, pile(element, box)[0] ?? null);
+
+  // Whether nothing that is painted lies over the element there.
+  const seen = (element, box) =>
+    holds(element, pile(element, box).find((each) => holds(element, each) || covers(each)) ?? null);
+
+  // The box or a half of it for which a test holds, null where it does for none.
+  const part = (element, box, test) => [box, ...halves(box)].find((each) => test(element, each)) ?? null;
 
   const within = (clip, element, style) => {
     if (style.overflowX === 'visible' || element === document.body) return clip;
@@ -105,15 +153,29 @@
     };
   };
 
+  // The clips of what stands inside an element, by position: what is placed by the page or screen is not cut by it.
+  const inward = (clips, clip, element, style) => {
+    const flow = within(clip, element, style);
+    if (flow === clips.absolute && flow === clips.fixed) return { ...clips, flow }; // nothing is cut, as mostly
+    const all = HOLDS_ALL.some((key) => style[key] !== 'none');
+    const absolute = all || style.position !== 'static' ? flow : clips.absolute;
+    return { flow, absolute, fixed: all ? flow : clips.fixed };
+  };
+
   // All visible elements but those inside what the selector `hidden` matches.
   __ratchet.elements = (hidden) => {
     const found = [];
+    const muted = []; // those of them that take no clicks, with their elements
 
     const emit = (target, element, clip, kind, text, states) => {
       const whole = boxOf(target, clip);
       if (whole === null) return;
-      const box = [whole, ...halves(whole)].find((part) => shows(element, part));
-      if (box !== undefined) found.push([kind, text.toWellFormed(), box, states]); // half a pair of code units is no text
+      const isText = target !== element;
+      const mute = getComputedStyle(element).pointerEvents === 'none' && (isText || element.matches(':disabled'));
+      const box = mute ? whole : part(element, whole, isText ? seen : hit);
+      if (box === null) return;
+      found.push([kind, text.toWellFormed(), box, states]); // half a pair of code units is no text
+      if (mute) muted.push([found.at(-1), element]);
     };
 
     const emitText = (node, parent, clip, style) => {
@@ -123,33 +185,40 @@
       if (!text || (box && drawn(box))) return; // the box carries its label's text
       const range = document.createRange();
       range.selectNodeContents(node);
-      if (box) emit(range, parent, clip, box.type, text, statesOf(box));
-      else emit(range, parent, clip, textKind(parent, style), text, []);
+      if (box) emit(range, boxed(parent), clip, box.type, text, statesOf(box));
+      else emit(range, boxed(parent), clip, textKind(parent, style), text, []);
     };
 
-    const walk = (element, outer) => {
+    const walk = (element, clips) => {
       const style = getComputedStyle(element);
+      const clip = clips[style.position] ?? clips.flow;
       if (style.display === 'none' || style.opacity === '0' || element.matches(hidden)) return;
       const kind = control(element);
       if (kind && !(kind === 'select' && (element.multiple || element.size > 1))) {
-        emit(element, element, outer, kind, textOf(element), statesOf(element));
+        emit(element, element, clip, kind, textOf(element), statesOf(element));
         return;
       }
-      if (element.childElementCount === 0 && !tidy(element.textContent)) {
-        if (paints(element, style)) emit(element, element, outer, 'image', name(element), []);
+      const inside = __ratchet.inside(element).filter((node) => node instanceof Element || node instanceof Text);
+      if (inside.every((node) => node instanceof Text && !tidy(node.data))) {
+        if (paints(element, style)) emit(element, element, clip, 'image', name(element), []);
         return;
       }
-      const clip = within(outer, element, style);
+      const inner = inward(clips, clip, element, style);
       const before = found.length;
-      for (const child of element.childNodes) {
-        if (child instanceof Text) emitText(child, element, clip, style);
-        else if (child instanceof Element) walk(child, clip);
+      for (const child of inside) {
+        if (child instanceof Text) emitText(child, element, inner.flow, style);
+        else walk(child, inner);
       }
       const blank = found.length === before && style.cursor === 'pointer' && paints(element, style);
-      if (blank) emit(element, element, outer, 'image', name(element), []); // such as a card turned face down
+      if (blank) emit(element, element, clip, 'image', name(element), []); // such as a card turned face down
     };
 
-    walk(document.body, { left: 0, top: 0, right: innerWidth, bottom: innerHeight });
-    return found;
+    const screen = { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
+    const page = document.body ?? document.documentElement; // a picture has no body
+    walk(page, { flow: screen, absolute: screen, fixed: screen });
+    clickable.disabled = muted.length === 0;
+    for (const [line, element] of muted) line[2] = part(element, line[2], seen);
+    clickable.disabled = true;
+    return found.filter(([, , box]) => box !== null);
   };
 })();

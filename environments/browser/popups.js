@@ -17,16 +17,16 @@
       margin: 0; padding: 0; border: 1px solid #767676; background: white; color: black; font: 10px Arial;
     }
     .ratchet-list > div {
-      height: ${ROW_PX}px; line-height: ${ROW_PX}px; padding: 0 3px; overflow: hidden; white-space: nowrap;
+      height: ${ROW_PX}px; line-height: ${ROW_PX}px; margin: 0; padding: 0 3px; overflow: hidden; white-space: nowrap;
       cursor: default;
     }
     .ratchet-list > div[aria-selected=true] { background: #1967d2; color: white; }
   `);
-  document.adoptedStyleSheets.push(sheet);
+  __ratchet.apply(sheet);
 
   window.alert = () => undefined;
   window.confirm = () => true;
-  window.prompt = () => null;
+  window.prompt = (_, given = '') => String(given);
   window.print = () => undefined;
   for (const kind of [HTMLInputElement, HTMLSelectElement]) kind.prototype.showPicker = () => undefined;
 
@@ -42,21 +42,31 @@
     list = owner = null;
   };
 
+  const offered = (select) => [...select.options].filter((option) => getComputedStyle(option).display !== 'none');
+
+  // Where a list must stand to lie on top and be clicked: in the dialog that its select is in, if any.
+  const topmost = (node) => {
+    for (let each = node; each !== null; each = __ratchet.above(each)) {
+      if (each.matches('dialog[open], :popover-open')) return each;
+    }
+    return document.body;
+  };
+
   const open = (select) => {
     close();
     owner = select;
     list = document.createElement('div');
     list.className = 'ratchet-list';
-    [...select.options].forEach((option) => {
+    offered(select).forEach((option) => {
       const row = document.createElement('div');
       row.textContent = option.label;
       row.setAttribute('role', 'option');
       row.setAttribute('aria-selected', String(option.selected));
       list.append(row);
     });
-    place(select.getBoundingClientRect(), select.options.length * ROW_PX + 2);
-    document.body.append(list);
-    list.children[select.selectedIndex]?.scrollIntoView({ block: 'nearest' });
+    place(select.getBoundingClientRect(), list.childElementCount * ROW_PX + 2);
+    topmost(select).append(list);
+    list.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
   };
 
   const place = (box, height) => {
@@ -69,16 +79,17 @@
 
   const choose = (index) => {
     const select = owner;
+    const option = offered(select)[index];
     close();
-    if (index < 0 || select.options[index].disabled || select.selectedIndex === index) return;
-    select.selectedIndex = index;
+    if (option === undefined || option.matches(':disabled') || option.selected) return;
+    option.selected = true;
     select.dispatchEvent(new Event('input', { bubbles: true }));
     select.dispatchEvent(new Event('change', { bubbles: true }));
   };
 
   const dropDown = (node) => {
     const select = node instanceof Element ? node.closest('select') : null;
-    return select && !select.disabled && !select.multiple && select.size <= 1 ? select : null;
+    return select && !select.matches(':disabled') && !select.multiple && select.size <= 1 ? select : null;
   };
 
   const swallow = (event) => {
@@ -86,12 +97,14 @@
     event.stopImmediatePropagation();
   };
 
+  const target = (event) => event.composedPath()[0];
+
   addEventListener('mousedown', (event) => {
-    if (list?.contains(event.target)) {
+    if (list?.contains(target(event))) {
       swallow(event);
       return;
     }
-    const select = dropDown(event.target);
+    const select = dropDown(target(event));
     const again = select !== null && select === owner;
     close();
     if (select === null) return;
@@ -101,13 +114,14 @@
   }, true);
   for (const name of ['mouseup', 'click']) {
     addEventListener(name, (event) => {
-      if (!list?.contains(event.target)) return;
-      swallow(event);
-      if (name === 'click') choose([...list.children].indexOf(event.target));
+      if (!list?.contains(target(event))) return;
+      event.preventDefault();
+      event.stopPropagation(); // only: a tap ends with these
+      if (name === 'click') choose([...list.children].indexOf(target(event)));
     }, true);
   }
   addEventListener('keydown', (event) => {
-    const select = dropDown(event.target);
+    const select = dropDown(target(event));
     if (select !== null && ['Enter', ' ', 'F4'].includes(event.key)) {
       swallow(event);
       if (owner === select) close();
@@ -115,10 +129,10 @@
       return;
     }
     close();
-    if ([' ', 'F4'].includes(event.key) && event.target.matches?.(PICKERS)) event.preventDefault();
+    if ([' ', 'F4'].includes(event.key) && target(event).matches?.(PICKERS)) event.preventDefault();
   }, true);
   addEventListener('click', (event) => {
-    if (event.target.matches?.('[type=color], [type=file]')) event.preventDefault();
+    if (target(event).matches?.('[type=color], [type=file]')) event.preventDefault();
   }, true);
 
   const { rewind } = __ratchet;
@@ -133,19 +147,26 @@
   const DOWN = { whole: 'scrollHeight', seen: 'clientHeight', at: 'scrollTop', way: 'overflowY', delta: 'deltaY' };
   const ACROSS = { whole: 'scrollWidth', seen: 'clientWidth', at: 'scrollLeft', way: 'overflowX', delta: 'deltaX' };
 
+  // Whether the page holds the window still, as behind a dialog: by its root, or by its body where that says nothing.
+  const held = (axis) => {
+    const [root, body] = [document.documentElement, document.body ?? document.documentElement]
+      .map((element) => getComputedStyle(element)[axis.way]);
+    return (root === 'visible' ? body : root) === 'hidden';
+  };
+
   const movable = (element, step, axis) => {
     const room = element[axis.whole] - element[axis.seen];
-    const scrolls = isRoot(element) || overflows(getComputedStyle(element)[axis.way]);
+    const scrolls = isRoot(element) ? !held(axis) : overflows(getComputedStyle(element)[axis.way]);
     return scrolls && room > 0 && (step > 0 ? element[axis.at] < room : element[axis.at] > 0);
   };
 
   const area = (element) => element.clientWidth * element.clientHeight;
 
   const scroller = (x, y, step, axis) => {
-    for (let node = document.elementFromPoint(x, y); node !== null; node = node.parentElement) {
+    for (let node = __ratchet.at(x, y); node !== null; node = __ratchet.above(node)) {
       if (movable(node, step, axis)) return node;
     }
-    const all = [...document.querySelectorAll('*')].filter((element) => movable(element, step, axis));
+    const all = __ratchet.all().filter((element) => movable(element, step, axis));
     return all.reduce((best, one) => (best === null || area(one) > area(best) ? one : best), null);
   };
 
@@ -157,13 +178,13 @@
   // Scroll what lies under (x, y), else the largest thing that can move; step is -1 (up, or left) or 1.
   __ratchet.scroll = (x, y, step, across) => {
     const axis = across ? ACROSS : DOWN;
-    const element = list !== null ? list : scroller(x, y, step, axis);
+    const element = list?.isConnected ? list : scroller(x, y, step, axis);
     if (element !== null) scrollBy(element, step, axis);
   };
 
   // Whether there is a scrollbar anywhere: where one is, an element's edges differ in width.
   __ratchet.scrollbars = () => {
-    for (const element of document.querySelectorAll('html, body, body *')) {
+    for (const element of __ratchet.all()) {
       const { clientWidth, clientHeight } = element;
       if (clientWidth === 0) continue;
       if (isRoot(element)) {
@@ -179,7 +200,7 @@
   // Whether (x, y) lies on a scrollbar; if so, page towards that end of it. A real press there would run on
   // the browser's own clock.
   __ratchet.pressScrollbar = (x, y) => {
-    const element = document.elementFromPoint(x, y);
+    const element = __ratchet.at(x, y);
     if (element === null || element.clientWidth === 0) return false;
     const root = isRoot(element);
     const style = getComputedStyle(element);

@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from environments.browser.cdp import last_words
 from environments.episodic import EpisodicWorld, held
 from environments.home import Home
 from environments.types import (
@@ -286,6 +287,4 @@ class _Worker:
         return line
 
     def _died(self) -> WorldError:
-        lines = self._log.read_text(errors="replace").split("\n")
-        said = next((line for line in reversed(lines) if line.strip()), "it said nothing")
-        return WorldError(f"BrowserGym (process {self._process.pid}) died; its last words: {said[:300]}")
+        return WorldError(f"BrowserGym (process {self._process.pid}) died; its last words: {last_words(self._log)}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from environments.browser.chromium import Browser
+from environments.browser.chromium import Browser, listed
 from environments.episodic import EpisodicWorld, held
 from environments.miniwob.flight import FlightBrowser
-from environments.types import Action, Element, Goal, Observation, Start, WorldError
+from environments.types import Action, Goal, Observation, Start, WorldError
 
 _SCRIPT = Path(__file__).with_name("miniwob.js")
 _FLIGHT = "flight."  # how the package's names of FlightWoB pages begin
@@ -81,8 +81,7 @@ class MiniWoB(EpisodicWorld):
         seen, picture = browser.observe("__ratchet.look()")
         self._ended = bool(seen["done"])
         self._reward = float(seen["reward"]) if self._ended else 0.0
-        elements = tuple(Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in seen["elements"])
-        return Observation(picture, elements)
+        return Observation(picture, listed(seen["elements"]))
 
 
 def _file(page: str) -> str:

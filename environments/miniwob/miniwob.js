@@ -4,7 +4,7 @@
   const DAY_MS = 86400000; // the page's own time limit would end slow episodes
   const sheet = new CSSStyleSheet();
   sheet.replaceSync('#reward-display, #click-canvas, #sync-task-cover { display: none !important; }');
-  document.adoptedStyleSheets.push(sheet);
+  __ratchet.apply(sheet);
 
   // An icon whose picture is still to come has no size, and a click on it misses: those that a hover shows too.
   const pictures = [];

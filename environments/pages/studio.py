@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from environments.browser.chromium import Browser
+from environments.browser.chromium import Browser, listed
 from environments.pages.page import Page
 from environments.types import Element, Observation
 
@@ -63,10 +63,9 @@ class Studio:
     def shoot(self) -> Shot:
         """The page as it is now."""
         seen: dict[str, Any] = self.browser.evaluate("__ratchet.read()")
-        elements = tuple(Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in seen["elements"])
         boxes = {mark: (box[0], box[1], box[2], box[3]) for mark, box in seen["things"]}
         lines = tuple((text, (box[0], box[1], box[2], box[3])) for text, box in seen["lines"])
-        return Shot(Observation(self.browser.screenshot(), elements), boxes, lines)
+        return Shot(Observation(self.browser.screenshot(), listed(seen["elements"])), boxes, lines)
 
     def close(self) -> None:
         """End the browser. A second call has no effect."""

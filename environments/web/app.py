@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from environments.browser.chromium import Screen
+from environments.browser.chromium import Screen, listed
 from environments.episodic import EpisodicWorld, held
 from environments.goalfile import Value, check, fill, read
-from environments.types import Action, Element, Goal, GoalError, Observation, Start, WorldError
+from environments.types import Action, Goal, GoalError, Observation, Start, WorldError
 from environments.web.browser import WebBrowser
 from environments.web.file import PageCheck, WebFile, WebGoal, fill_path
 from environments.web.hooks import Hooks
@@ -87,9 +87,16 @@ class WebApp(EpisodicWorld):
             return False
         check = self._goal.success
         if isinstance(check, PageCheck):
-            expression = f"(values => Boolean({check.page}))({json.dumps(self._values)})"
-            return bool(self._running.browser.evaluate(expression))
+            return self._holds(check, self._running.browser)
         return self._running.hooks.holds(check, self._values)
+
+    def _holds(self, check: PageCheck, browser: WebBrowser) -> bool:
+        """Whether it is true of the page; what throws there is not, since it looks for what has yet to come."""
+        asked = f"async (values) => Boolean(await ({check.page}))"
+        try:
+            return bool(browser.evaluate(f"({asked})({json.dumps(self._values)}).catch(() => false)"))
+        except WorldError as error:  # such as one that is no JavaScript
+            raise WorldError(f"check {check!r}: {error}") from error
 
     def _release(self) -> None:
         if self._running is not None:
@@ -127,10 +134,7 @@ class WebApp(EpisodicWorld):
 def _observe(running: _Running) -> Observation:
     running.server.check()
     found, picture = running.browser.observe("__ratchet.look()")
-    elements = [
-        Element(kind, text[:LONGEST_TEXT], tuple(box), tuple(states)) for kind, text, box, states in _fewer(found)
-    ]
-    return Observation(picture, tuple(elements))
+    return Observation(picture, listed([kind, text[:LONGEST_TEXT], *rest] for kind, text, *rest in _fewer(found)))
 
 
 def _fewer(found: list[Any]) -> list[Any]:

@@ -24,7 +24,7 @@ _ROUNDS = 200  # of requests, each begun by the one before, until a page is give
 _GRACE_ROUNDS = 10  # for a navigation that was announced and may yet be cancelled
 _BY_SCRIPTS = ("XHR", "Fetch")
 _SCRIPT = Path(__file__).with_name("web.js")
-_LASTING = ("EventSource", "WebSocket", "Ping")  # these do not end, or nobody waits for them
+_LASTING = ("EventSource", "WebSocket", "Ping", "Media")  # these do not end, or nobody waits for them
 _PHONE = (
     "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{} Mobile Safari/537.36"
 )
@@ -37,7 +37,7 @@ class _Traffic:
     announced: bool = False  # a document that may yet not be asked for
     begun: int = 0  # how many requests and documents so far
     failed: str = ""  # the address of a document that did not load
-    under_way: dict[str, str] = field(default_factory=dict)  # a request, and the document it belongs to
+    under_way: dict[str, tuple[str, str]] = field(default_factory=dict)  # a request: its document's id, its address
     queue: dict[str, str] = field(default_factory=dict)  # what scripts ask for, and the ids to let it go with
     sent: str = ""  # the one of these that is being answered
 
@@ -123,7 +123,7 @@ class WebBrowser(Browser):
     def _settle(self, last: str) -> None:
         """Wait until no request and no document is on its way, also after the JavaScript that is given."""
         for turn in range(_ROUNDS):
-            self._live_pipe.wait(self._loaded, "the page's requests to the server")
+            self._live_pipe.wait(self._loaded, self._awaited)
             if self._traffic.failed:
                 raise WorldError(f"{self._traffic.failed}: the page did not load; does the server still run?")
             begun = self._traffic.begun
@@ -160,6 +160,11 @@ class WebBrowser(Browser):
     def _loaded(self) -> bool:
         return not self._loading and not self._traffic.under_way
 
+    def _awaited(self) -> str:
+        """What the page waits for, in words."""
+        addresses = ", ".join(url for _, url in self._traffic.under_way.values())
+        return f"the page's requests to the server ({addresses[:300] or 'for the page itself'})"
+
     def _on_event(self, name: str, params: dict[str, Any]) -> None:
         on_top = params.get("frameId") == self._page
         if name == "Network.requestWillBeSent":
@@ -181,9 +186,10 @@ class WebBrowser(Browser):
             super()._on_event(name, params)
 
     def _begin(self, params: dict[str, Any]) -> None:
-        if params.get("type") not in _LASTING:
+        document = params["loaderId"]  # none where a worker's script is asked for, whose end is not told here
+        if document and params.get("type") not in _LASTING:
             self._traffic.begun += 1
-            self._traffic.under_way[params["requestId"]] = params["loaderId"]
+            self._traffic.under_way[params["requestId"]] = document, params["request"]["url"]
 
     def _finish(self, request: str) -> None:
         self._traffic.under_way.pop(request, None)
@@ -204,7 +210,7 @@ class WebBrowser(Browser):
         self._traffic.queue, self._traffic.sent = {}, ""
         own = frame["loaderId"]
         self._traffic.under_way = {
-            request: loader for request, loader in self._traffic.under_way.items() if loader == own
+            request: (loader, url) for request, (loader, url) in self._traffic.under_way.items() if loader == own
         }
 
     def _allow_or_refuse(self, params: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Hooks:
             if isinstance(hook, Sql):
                 self._query(hook, values, "rwc")
             elif isinstance(hook, Rest):
-                self._request(hook, values)
+                self._request(hook, values, refused_from=400)
             elif isinstance(hook, Command):
                 self._command(hook, values)
             else:
@@ -47,11 +47,8 @@ class Hooks:
     def holds(self, check: SqlCheck | RestCheck, values: Values) -> bool:
         """Whether the application's data are as a check says."""
         try:
-            if isinstance(check, SqlCheck):
-                found = self._query(check, values, "ro")
-            else:
-                found = _at(json.loads(self._request(check, values)), check.at)
-        except (OSError, sqlite3.Error, json.JSONDecodeError) as error:
+            found = self._query(check, values, "ro") if isinstance(check, SqlCheck) else self._ask(check, values)
+        except (OSError, sqlite3.Error) as error:
             raise WorldError(f"check {check!r}: {error}") from error
         return found in _wanted(check.equals, values)
 
@@ -65,13 +62,21 @@ class Hooks:
             row = database.execute(hook.sql, dict(values)).fetchone()
         return row[0] if row else None
 
-    def _request(self, hook: Rest, values: Values) -> bytes:
+    def _ask(self, check: RestCheck, values: Values) -> Any:
+        """The value that a check is about; None where the application has none, as of an item that is not there yet."""
+        status, answer = self._request(check, values, refused_from=500)
+        with suppress(ValueError):  # a page that says so instead of JSON
+            return _at(json.loads(answer), check.at) if status < 400 else None
+        return None
+
+    def _request(self, hook: Rest, values: Values, refused_from: int) -> tuple[int, bytes]:
+        """Status and body of the answer. Raises OSError when there is none, or its status is refused."""
         body = None if hook.body is None else json.dumps(fill(hook.body, values)).encode()
         headers = {"Content-Type": "application/json"} | fill(hook.headers, values)
         status, answer = ask(self._server.port, fill_path(hook.rest, values), hook.method, body, headers)
-        if status >= 400:
+        if status >= refused_from:
             raise OSError(f"status {status}")
-        return answer
+        return status, answer
 
     def _command(self, hook: Command, values: Values) -> None:
         words = [fill(word, {**values, **self._server.places}) for word in shlex.split(hook.command)]

@@ -3,7 +3,7 @@
   const sheet = new CSSStyleSheet();
   const TOUCH = '* { touch-action: manipulation; }'; // else a tap waits for a second one, by the real clock
   sheet.replaceSync(TOUCH);
-  document.adoptedStyleSheets.push(sheet);
+  __ratchet.apply(sheet);
   let hidden = 'script, style, noscript, template';
 
   __ratchet.hide = (selectors) => {
@@ -28,17 +28,33 @@
   __ratchet.expectTap = () => {
     __ratchet.tapped = new Promise((done) => { __ratchet.endTap = done; });
   };
-  const endTap = () => window.top.__ratchet.endTap?.(); // the frames of the application are of its origin
-  addEventListener('touchend', (event) => nextTask().then(() => event.defaultPrevented && endTap()), true);
-  addEventListener('mouseup', () => nextTask().then(endTap), true);
+  const endTap = () => nextTask().then(() => window.top.__ratchet.endTap?.()); // its frames are of its origin
+  const isOff = (node) => node.closest?.('button, input, select, textarea')?.matches(':disabled');
+  let touch = null;
+  addEventListener('touchstart', (event) => { touch = event; }, true);
+  addEventListener('touchend', async (event) => {
+    const [target] = event.composedPath();
+    await nextTask(); // the page has had it
+    if (touch.defaultPrevented || event.defaultPrevented || isOff(target)) endTap();
+  }, true);
+  for (const name of ['mouseup', 'click']) addEventListener(name, endTap, true);
+
+  // Time passes in the frames too.
+  const { advance } = __ratchet;
+  __ratchet.advance = async (ms) => {
+    await advance(ms);
+    for (let at = 0; at < frames.length; at += 1) {
+      try { await frames[at].__ratchet?.advance(ms); } catch { /* it is of another origin */ }
+    }
+  };
 
   // There are no other tabs: what would open one opens here.
-  const LEADS = 'a[target], area[target], form[target]';
+  const LEADS = 'a, area, form';
   const HERE = /^_(self|top|parent)$/i;
   const stay = (event) => {
     const node = event.composedPath().find((each) => each instanceof Element && each.matches(LEADS));
-    const target = node?.getAttribute('target');
-    if (target && !HERE.test(target) && window.frames[target] === undefined) node.removeAttribute('target');
+    const target = node?.getAttribute('target') ?? document.querySelector('base[target]')?.target;
+    if (target && !HERE.test(target) && window.frames[target] === undefined) node?.setAttribute('target', '_self');
   };
   addEventListener('click', stay, true);
   addEventListener('submit', stay, true);
@@ -52,7 +68,9 @@
     for (const [selector, text] of Object.entries(fields)) {
       const field = document.querySelector(selector);
       if (field === null) throw new Error(`no field ${selector}`);
-      field.value = text;
+      // As typing does it: scripts may watch both the property and the events.
+      Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), 'value').set.call(field, text);
+      for (const name of ['input', 'change']) field.dispatchEvent(new Event(name, { bubbles: true }));
       form = field.form ?? form;
     }
     if (form === null) throw new Error('the fields are in no form');

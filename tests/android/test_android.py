@@ -6,8 +6,10 @@ import hashlib
 import io
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
+import yaml
 from desk import FILE, Desk
 from PIL import Image
 from todo_phone import HEIGHT, WIDTH
@@ -15,6 +17,7 @@ from ways import DOWN, GOALS, find, on, plan
 
 from environments.android import LOOKS, Android
 from environments.android.adb import Phone
+from environments.registry import load_goals
 from environments.types import (
     COMPLETE,
     Action,
@@ -66,6 +69,25 @@ def test_the_shortest_way_reaches_the_goal_and_not_before(world: Android, name: 
     assert world.verdict()
     assert world.step(COMPLETE) == seen
     assert world.verdict()
+
+
+def test_a_check_counts_by_what_it_prints_whatever_its_status(world: Android, tmp_path: Path) -> None:
+    """As `grep -c` has it: a count of none is a failure. A program that is not there prints nothing that counts."""
+    content = yaml.safe_load(FILE.read_text())
+    checks = {"none": ("echo 0; false", "0"), "one": ("echo 0; false", "1"), "typo": ("setings get a", "0")}
+    content["android"]["goals"] = [
+        {"id": name, "tier": 1, "max_steps": 1, "instruction": "-", "success": {"shell": shell, "prints": prints}}
+        for name, (shell, prints) in checks.items()
+    ]
+    file = tmp_path / "checks.yaml"
+    file.write_text(yaml.safe_dump(content))
+    goals = load_goals(file)
+    for name, reached in (("none", True), ("one", False)):
+        world.reset(goals[name], SEED)
+        assert world.verdict() == reached
+    world.reset(goals["typo"], SEED)
+    with pytest.raises(WorldError, match=r"`adb .* shell setings .* failed .*: .*setings: not found"):
+        world.verdict()
 
 
 @pytest.mark.parametrize("name", GOALS)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from environments.browser.chromium import Browser, find_browser
+from environments.browser.chromium import Browser, find_browser, listed
 from environments.types import Action, Element, Kind, WorldError
 
 Open = Callable[[str], Browser]
@@ -49,8 +49,7 @@ def show(browser: Browser, root: Path) -> Open:
 
 
 def _elements(browser: Browser) -> list[Element]:
-    found = browser.evaluate("__ratchet.elements('.hidden')")
-    return [Element(kind, text, tuple(box), tuple(states)) for kind, text, box, states in found]
+    return list(listed(browser.evaluate("__ratchet.elements('.hidden')")))
 
 
 ATTEMPTS = """
@@ -137,13 +136,13 @@ def test_a_failing_timer_does_not_stop_the_others(show: Open) -> None:
 
 def test_what_would_open_outside_the_page_does_not_hang_it(show: Open) -> None:
     browser = show("""<input type="date" id="date"><input type="color"><input type="time">
-      <button onclick="alert(1); window.said = confirm(2); prompt(3); print()">ask</button>""")
+      <button onclick="alert(1); window.said = [confirm(2), prompt(3), prompt(4, 'x')]; print()">ask</button>""")
     for element in _elements(browser):
         browser.click(*element.point)
         browser.press(" ")
         browser.pass_time(100)
         assert browser.screenshot()
-    assert browser.evaluate("window.said") is True
+    assert browser.evaluate("window.said") == [True, "", "x"]
 
 
 def test_a_list_opens_in_the_page_and_chooses(show: Open) -> None:
@@ -162,6 +161,14 @@ def test_a_list_opens_in_the_page_and_chooses(show: Open) -> None:
         ("text", "below"),
     ]
     assert browser.evaluate("window.changes") == 1
+
+
+def test_a_list_that_went_with_its_page_is_not_scrolled(show: Open) -> None:
+    browser = show("<select><option>one</select>")
+    browser.click(*_elements(browser)[0].point)
+    browser.evaluate("document.body.innerHTML = '<p style=height:900px>'")
+    browser.scroll(1)
+    assert browser.evaluate("scrollY") > 0
 
 
 def test_elements_are_what_is_visible_with_values_labels_and_states(show: Open) -> None:

@@ -255,7 +255,8 @@ def test_a_page_that_waits_for_ever_breaks_the_episode(fresh_world: WebApp, goal
     assert fresh_world._running is not None
     fresh_world._running.browser._live_pipe.timeout_s = 1.0
     _run(fresh_world, f"{script}; 0")
-    with pytest.raises(WorldError, match=r"gave no answer to the page's requests to the server within 1 s"):
+    unanswered = r"gave no answer to the page's requests to the server \(http://app.localhost/api/notes.*\) within 1 s"
+    with pytest.raises(WorldError, match=unanswered):
         fresh_world.step(WAIT)
     assert fresh_world.ended
 
