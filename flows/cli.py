@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 
 from environments.types import WorldError
-from tasks.errors import RatchetError, WorkspaceError
+from tasks.errors import Interruption, RatchetError, WorkspaceError
 
 NIGHTLY = "0 2 * * *"
-BROKE, REFUSED = 1, 2
+BROKE, REFUSED, STOPPED = 1, 2, 130
 
 app = typer.Typer(
     name="ratchet",
@@ -38,7 +38,7 @@ def main() -> None:
         if _verbose():
             traceback.print_exc()
         print(f"ratchet: {error}", file=sys.stderr)
-        sys.exit(BROKE if isinstance(error, WorldError) else REFUSED)
+        sys.exit(_status(error))
 
 
 @app.callback()
@@ -135,7 +135,8 @@ def ui() -> None:
     """Show this workspace in the MLflow and Prefect UIs, until ctrl-C."""
     from flows.servers import mlflow_server, prefect_server
 
-    for name, server in {"MLflow": mlflow_server(), "Prefect": prefect_server(lasting=True)}.items():
+    prefect = prefect_server(lasting=True)  # starts while MLflow is imported
+    for name, server in {"MLflow": mlflow_server(), "Prefect": prefect}.items():
         server.wait()
         print(f"{name}: {server.page}", flush=True)
     print("ctrl-C stops both", flush=True)
@@ -214,6 +215,12 @@ def evaluate_reward(
     from tasks.audit import benchmark
 
     print("\n".join(benchmark.run(per_goal, first_seed, vision, of_round or ())), flush=True)
+
+
+def _status(error: Exception) -> int:
+    if isinstance(error, Interruption):
+        return STOPPED
+    return BROKE if isinstance(error, WorldError) else REFUSED
 
 
 def _add_to_log(path: Path, text: str) -> None:

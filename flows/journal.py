@@ -58,13 +58,15 @@ class Journal:
         """The journal of the round that was stopped, or of a new one, which is not saved yet.
 
         Raises:
-            WorkspaceError: git is in the middle of something, a file that rounds commit is dirty, or the round was
-                made already; for a stopped round, that the state is no longer the one it started from.
+            WorkspaceError: git is in the middle of something, a file that rounds commit is dirty, the state is not
+                the one that git names, or the round was made already; for a stopped round, that the state is no
+                longer the one it started from.
         """
         if stopped := cls.read():
             stopped._check_state()
             return stopped
         versions.check_clean()
+        versions.check_state()
         number = versions.round_number()
         versions.check_untagged(number)
         return cls(number, versions.head(), founding=not versions.has_state())
@@ -72,6 +74,7 @@ class Journal:
     def _check_state(self) -> None:
         if ALL_MADE in self.done or (self.founding and FOUND not in self.done):
             return  # the state is being moved
+        versions.check_state()
         starts = versions.round_number()
         if starts != self.round:
             raise WorkspaceError(

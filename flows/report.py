@@ -93,14 +93,22 @@ def read_decision() -> Decision:
 
 
 def status() -> list[str]:
-    """The round to come, under way or stopped, and how the last one ended."""
+    """The round to come or what keeps it from starting, or the one under way or stopped; how the last one ended."""
     journal = Journal.read()
     if journal:
         return [f"{versions.tag_of(journal.round)}: {_where(journal)}"]
-    lines = [f"{versions.tag_of(versions.round_number())}: to come; start it with `ratchet round`"]
+    lines = [_next()]
     if (ROUND / "decision.json").exists():
         lines += [f"last: {line}" for line in verdicts(read_decision())]
     return lines
+
+
+def _next() -> str:
+    try:
+        number = Journal.open().round
+    except WorkspaceError as error:
+        return f"no round can start: {error}"
+    return f"{versions.tag_of(number)}: to come; start it with `ratchet round`"
 
 
 def _progress(made: PastRound) -> str:
@@ -125,6 +133,6 @@ def _where(journal: Journal) -> str:
 
 def _change(verdict: Mapping[str, Any]) -> str:
     rates = [verdict.get(model, {}).get("rate") for model in ("champion", "challenger")]
-    if None in rates:
+    if None in rates or verdict.get("rolled_back"):  # what comes back was not measured
         return ""
     return f"{rates[0]:.3f} -> {rates[1] if verdict['promoted'] else rates[0]:.3f}, "

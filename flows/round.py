@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import tempfile
 from collections.abc import Callable
@@ -66,9 +67,15 @@ def serve(cron: str) -> None:
         raise ParamsError(f"--cron {cron!r}: not a cron expression, such as '0 2 * * *'") from error
     tempfile.tempdir = str(WORK.absolute() / "prefect")  # its runner shares one folder of /tmp with all other users
     Path(tempfile.tempdir).mkdir(parents=True, exist_ok=True)
+    name = deployment()
     with get_client(sync_client=True) as client, suppress(ObjectNotFound):
-        client.delete_deployment(client.read_deployment_by_name("round/nightly").id)
-    run_round.serve(name="nightly", cron=cron, limit=1, print_starting_message=False)
+        client.delete_deployment(client.read_deployment_by_name(f"{run_round.name}/{name}").id)
+    run_round.serve(name=name, cron=cron, limit=1, print_starting_message=False)
+
+
+def deployment() -> str:
+    """The name of this checkout's deployment: other checkouts may be served by the same Prefect server."""
+    return re.sub(r"[^\w.]+", "-", f"nightly-{socket.gethostname()}{Path.cwd()}")
 
 
 class _Round:
@@ -99,22 +106,24 @@ class _Round:
         """The seed, once: what no round has made yet is the state of the first."""
         if FOUND in self.journal.done:
             return
-        self._walk(seed=True)
+        self._make_all(seed=True)
         self._step("promote the seed", lambda: _promote(SEED / STATE.name))
-        self._step(FOUND, lambda: versions.commit_found("Found the first state", self.journal.head))
+        self._step(FOUND, lambda: versions.commit_state(1, "Found the first state", self.journal.head))
 
     def _make_round(self) -> None:
-        """The stages of the round. Once all are made none is looked at again: promotion changes their inputs.
+        """The stages of the round. Once all are made none is looked at again: promotion changes their inputs."""
+        if ALL_MADE not in self.journal.done:
+            self._make_all(seed=False)
+            self.journal.once(ALL_MADE, lambda: "yes")
 
-        Params that are edited meanwhile hold for all stages, as they are committed with what the stages made.
-        """
-        while ALL_MADE not in self.journal.done:
-            params = Path(versions.PARAMS).read_bytes()
-            self._walk(seed=False)
-            if Path(versions.PARAMS).read_bytes() == params:
-                self.journal.once(ALL_MADE, lambda: "yes")
-            else:
+    def _make_all(self, seed: bool) -> None:
+        """Params that are edited meanwhile hold for all stages, as they are committed with what the stages made."""
+        params = None
+        while params != (now := Path(versions.PARAMS).read_bytes()):
+            if params is not None:
                 say(f"{versions.PARAMS} was edited meanwhile: the stages that read what changed are made again")
+            params = now
+            self._walk(seed)
 
     def _walk(self, seed: bool) -> None:
         stages = [stage for stage in versions.stages() if stage.seed is seed]
@@ -147,7 +156,7 @@ class _Round:
         commit = self._step("commit", lambda: versions.commit_round(number, message, since))
         self._step("promote", lambda: _promote(ROUND / STATE.name))
         moved = report.promotion_message(number, decision)
-        self._step("commit the state", lambda: versions.commit_promotion(number, moved, since))
+        self._step("commit the state", lambda: versions.commit_state(number + 1, moved, since))
         self._step("push", lambda: str(versions.push()), PUSH_TRIES, PUSH_AGAIN_S)
         made = Report(number, commit, decision, self._overhead())
         self._step("page", lambda: str(create_markdown_artifact(made.markdown, key="decision")))
@@ -176,7 +185,6 @@ class _Round:
             "git.commit": versions.head(),
             "git.dirty": " ".join(others)[:500],
             "prefect.flow_run_id": flow_run.id or "",
-            "prefect.flow_run_name": flow_run.name or "",
             "host": socket.gethostname(),
         }
 

@@ -88,7 +88,9 @@ def prefect_server(lasting: bool = False) -> Server:
 
 def mlflow_server() -> Server:
     """The MLflow server that ``MLFLOW_TRACKING_URI`` names, or one over its database or this workspace's."""
-    store = os.environ.get("MLFLOW_TRACKING_URI", f"sqlite:///{WORK.absolute() / 'mlflow.db'}")
+    from tasks.lineage.store import tracking_uri  # slow to import
+
+    store = tracking_uri()
     if store.startswith("http"):
         return Server(store, f"{store}/health")
     port = _free_port(MLFLOW_PORT)

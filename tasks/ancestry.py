@@ -25,14 +25,14 @@ from rich.text import Text
 from rich.tree import Tree
 
 from tasks.errors import RatchetError, WorkspaceError
-from tasks.files import ROUND, SEED, STATE
+from tasks.files import REHEARSAL, ROUND, SEED, STATE
 from tasks.versions import Artifact, StageRecord, commit_of, round_tags, show, tag_of
 
 WORKSPACE = "workspace"
 FORMS = (
     "a model version (ratchet-agent/3, agent@champion), 6 or more digits of an md5, "
     "a trajectory (round-0001/click-button/10003/2, seed/click-button/3), a round (round-0001, 1) "
-    "or a Prefect flow run (id or name)"
+    "or a Prefect flow run (its id)"
 )
 _STATE = STATE.as_posix()
 _Read = Callable[[str, str], str | None]
@@ -318,11 +318,19 @@ def _content(graph: Graph, md5: str, label: str) -> Branch:
 
 def _trajectory(graph: Graph, x: str) -> Branch:
     origin = x.partition("/")[0]
-    path = (SEED / "demonstrations" if origin == "seed" else ROUND / "explored").as_posix()
+    path = _folder(x).as_posix()
     found = [data for (tag, out), data in graph.outs.items() if out == path and origin in ("seed", tag)]
     if not found:
         raise RatchetError(f"{x}: no {path} of {origin} in {_rounds(graph)}. Perhaps: git fetch --tags")
     return grow(x, list(dict.fromkeys(found)))
+
+
+def _folder(trajectory: str) -> Path:
+    """Where a trajectory of this id is, as the stage that made it names it."""
+    if trajectory.startswith("seed/"):
+        return REHEARSAL if trajectory.startswith("seed/exercise/") else SEED / "demonstrations"
+    evaluated = trajectory.endswith(("/champion", "/challenger"))
+    return ROUND / ("evaluation" if evaluated else "explored")
 
 
 def _rounds(graph: Graph) -> str:

@@ -1,4 +1,4 @@
-"""The errors people see, by boundary. The command line prints one line and exits with 2.
+"""The errors people see, by boundary. The command line prints one line and exits with 2; with 130 for an interruption.
 
 RatchetError
  +-- ParamsError      params.yaml or a goal file breaks a rule
@@ -7,6 +7,7 @@ RatchetError
  +-- WorkspaceError   git, DVC or the remote is not as a round needs it
  +-- BusyError        another round holds the workspace
  +-- StageError       a stage ended with an error
+ |    +-- Interruption  by ctrl-C
  +-- ChatError        a model on another server does not answer or refuses
 """
 
@@ -39,6 +40,10 @@ class BusyError(RatchetError):
 
 class StageError(RatchetError):
     """A stage ended with an error; its log says more."""
+
+
+class Interruption(StageError):
+    """A stage was ended by ctrl-C."""
 
 
 class ChatError(RatchetError):

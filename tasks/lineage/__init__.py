@@ -3,8 +3,8 @@
 Importing this takes seconds (mlflow), so callers import it where they use it. Run ids are always explicit:
 MLflow's current run belongs to a thread, and a flow has many.
 
-Tags that :func:`begin_round` is given, as far as they are known: ``git.commit`` (of the code), ``host``,
-``prefect.flow_run_id``, ``prefect.flow_run_name``. Stage runs carry them too, and model versions the ids.
+Tags that :func:`begin_round` is given, as far as they are known: ``git.commit`` (of the code), ``host`` and
+``prefect.flow_run_id``. Stage runs carry them too, and model versions the ids.
 """
 
 from tasks.lineage.models import resolve

@@ -19,8 +19,6 @@ from tasks.versions import Artifact, StageRecord
 KINDS = {f"data/{place}/{kind}": kind for place in ("seed", "round") for kind in ("agent", "reward")}
 MD5 = "dvc.md5"
 LOGGED_MODEL = "ratchet.logged_model"  # MLflow's SQL registry forgets the model_id of a version
-REPLACED = "ratchet.replaced"  # the version that was champion before
-_BACK_TO = "ratchet.back_to"  # the version that a round put back
 _CHAMPION, _CHALLENGER = "champion", "challenger"
 _DESCRIPTION_LIMIT = 5000  # of MLflow's database column
 
@@ -45,37 +43,18 @@ def by_md5(md5: str) -> list[ModelVersion]:
 
 
 def decide(version: ModelVersion, commit: str, verdict: Mapping[str, Any]) -> None:
-    """Note what a round decided about its model, and move the aliases."""
+    """Note what a round decided about its model, which is ``challenger`` no longer."""
     # Content that an earlier round made too keeps the commit of that round.
     tags = {"ratchet.decision": verdict["reason"], ROUND_COMMIT: version.tags.get(ROUND_COMMIT, commit)}
     for key, value in tags.items():
         client().set_model_version_tag(version.name, version.version, key, value)
-    if verdict["promoted"]:
-        crown(version)
-        return
     _settle(version)
-    if verdict.get("rolled_back"):  # decisions of earlier versions do not say
-        _dethrone(version)
 
 
 def crown(version: ModelVersion) -> None:
-    """Alias ``champion`` goes to this version, which is ``challenger`` no longer; it notes whom it replaced."""
-    replaced = client().get_registered_model(version.name).aliases.get(_CHAMPION)
-    if replaced is not None and str(replaced) != str(version.version):
-        client().set_model_version_tag(version.name, version.version, REPLACED, str(replaced))
+    """Alias ``champion`` goes to this version, which is ``challenger`` no longer."""
     client().set_registered_model_alias(version.name, _CHAMPION, version.version)
     _settle(version)
-
-
-def _dethrone(version: ModelVersion) -> None:
-    """Alias ``champion`` goes back to the version that its holder replaced; done again, it goes no further back.
-
-    So that it is known then, the ``version`` of the round notes to which.
-    """
-    holder = client().get_model_version_by_alias(version.name, _CHAMPION)
-    if back := version.tags.get(_BACK_TO) or holder.tags.get(REPLACED):
-        client().set_model_version_tag(version.name, version.version, _BACK_TO, back)
-        client().set_registered_model_alias(version.name, _CHAMPION, back)
 
 
 def _settle(version: ModelVersion) -> None:

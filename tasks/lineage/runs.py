@@ -5,7 +5,6 @@ from __future__ import annotations
 import configparser
 import hashlib
 import json
-import logging
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -43,7 +42,6 @@ from tasks.lineage.source import DvcSource
 from tasks.lineage.store import (
     COMMIT,
     FLOW_RUN_ID,
-    FLOW_RUN_NAME,
     ROUND,
     ROUND_COMMIT,
     client,
@@ -52,15 +50,16 @@ from tasks.lineage.store import (
     metrics,
     reporting,
     runs,
+    say,
     without_password,
 )
-from tasks.versions import Artifact, StageRecord, log_of, tag_of
+from tasks.versions import Artifact, StageRecord, log_of, show, tag_of
 
-_LOG = logging.getLogger(__name__)
 _STAGE, _RECORD, _MADE = "ratchet.stage", "ratchet.record", "ratchet.made."
 _SECONDS = "stage_seconds"
 _FIGURES = ("metrics.json", "monitors.json")
 _SMALL = 1 << 20  # bytes of an output that is shown in MLflow too
+_FAILED, _FAILURE = "ratchet.failed_stage", "ratchet.failure"
 
 
 @reporting
@@ -73,8 +72,10 @@ def begin_round(number: int, tags: Mapping[str, str], run_id: str | None = None)
     tags = {**tags, ROUND: str(number), MLFLOW_SOURCE_NAME: "ratchet round"}
     if COMMIT in tags:
         tags[MLFLOW_GIT_COMMIT] = tags[COMMIT]
+    place = experiment()  # asked for a reopened round too: its checkout may have been moved
     if run_id is None or not _is_there(run_id):
-        return str(client().create_run(experiment(), tags=tags, run_name=tag_of(number)).info.run_id)
+        return str(client().create_run(place, tags=tags, run_name=tag_of(number)).info.run_id)
+    _forget_failure(run_id)
     client().update_run(run_id, status="RUNNING")
     _tag(run_id, tags)
     return run_id
@@ -112,7 +113,7 @@ def end_round(
     decision: Mapping[str, Mapping[str, Any]],
     overhead: Mapping[str, float],
 ) -> None:
-    """Close a round: its commit, what was decided and why; promoted models become ``champion``.
+    """Close a round: its commit, what was decided and why; the models in use from now on are ``champion``.
 
     git and DVC are the record: a model that MLflow has lost keeps no round from ending.
 
@@ -127,9 +128,12 @@ def end_round(
         }
         version = _made(round_run, f"data/round/{kind}")
         if version is None:
-            _LOG.warning("%s: MLflow has no %s of this round; its aliases stay", tag_of(number), kind)
+            say(f"{tag_of(number)}: MLflow has no {kind} of this round")
         else:
             models.decide(version, commit, verdict)
+        for champion in models.of(_in_use(number, kind, verdict)):
+            if champion.name == f"ratchet-{kind}":
+                models.crown(champion)
     _tag(round_run, tags)
     started = client().get_run(round_run).info.start_time
     _log_metrics(round_run, [*metrics({"overhead": overhead}, started)])
@@ -144,7 +148,7 @@ def fail_round(round_run: str, stage: str, message: str) -> None:
         WorkspaceError: MLflow cannot be reached or refuses.
     """
     note = f"`{stage}` failed: {message}"
-    _tag(round_run, {"ratchet.failed_stage": stage, "ratchet.failure": message, MLFLOW_RUN_NOTE: note})
+    _tag(round_run, {_FAILED: stage, _FAILURE: message, MLFLOW_RUN_NOTE: note})
     _log_file(round_run, log_of(stage), "logs")
     client().set_terminated(round_run, "FAILED")
 
@@ -189,15 +193,14 @@ def log_page(run_id: str, path: Path) -> None:
 
 @reporting
 def round_of(flow_run: str) -> int | None:
-    """The number of the round that a Prefect flow run (id or name) worked on, or None.
+    """The number of the round that the Prefect flow run with this id worked on, or None.
 
     Raises:
         WorkspaceError: MLflow cannot be reached or refuses.
     """
     if re.fullmatch(r"[\w-]+", flow_run):
-        for key in (FLOW_RUN_ID, FLOW_RUN_NAME):
-            for run in runs({key: flow_run}):
-                return int(run.data.tags[ROUND])
+        for run in runs({FLOW_RUN_ID: flow_run}):
+            return int(run.data.tags[ROUND])
     return None
 
 
@@ -210,6 +213,15 @@ def _is_there(run_id: str) -> bool:
             raise
         return False
     return True
+
+
+def _forget_failure(run_id: str) -> None:
+    """A round that goes on has not failed; the stage goes last, for it says that there is something to forget."""
+    tags = client().get_run(run_id).data.tags
+    if _FAILED in tags:
+        for key in tags.keys() & {MLFLOW_RUN_NOTE, _FAILURE}:
+            client().delete_tag(run_id, key)
+        client().delete_tag(run_id, _FAILED)
 
 
 def _stage_run(round_run: str, record: StageRecord, seconds: float, tags: Mapping[str, str]) -> Run:
@@ -296,6 +308,21 @@ def _made(round_run: str, path: str) -> ModelVersion | None:
         if made := run.data.tags.get(f"{_MADE}{path}"):
             return client().get_model_version(*made.split("/"))
     return None
+
+
+def _in_use(number: int, kind: str, verdict: Mapping[str, Any]) -> tuple[Artifact, ...]:
+    """The model that a round left in use: its own, the one it started from, or the one that the round before did."""
+    if verdict["promoted"]:
+        return _locked(number, f"data/round/{kind}")
+    back = verdict.get("rolled_back")  # decisions of earlier versions do not say
+    return _locked(number - 1 if back else number, f"data/state/{kind}")
+
+
+def _locked(number: int, path: str) -> tuple[Artifact, ...]:
+    """What a round read or wrote at a path; nothing where git has no such round here."""
+    lock = show(tag_of(number), "dvc.lock")
+    records = ancestry.parse(lock) if lock else ()
+    return tuple({one for record in records for one in record.deps + record.outs if one.path == path})
 
 
 def _tag(run_id: str, tags: Mapping[str, str]) -> None:

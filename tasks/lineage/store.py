@@ -6,7 +6,10 @@ import logging
 import math
 import os
 import re
+import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from functools import cache, wraps
 from typing import ParamSpec, TypeGuard, TypeVar
 
@@ -17,6 +20,7 @@ os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Run
 from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import SQLAlchemyError
 
 from tasks.errors import WorkspaceError
 from tasks.files import WORK
@@ -29,7 +33,15 @@ ROUND = "ratchet.round"
 COMMIT = "git.commit"
 ROUND_COMMIT = "git.round_commit"
 FLOW_RUN_ID = "prefect.flow_run_id"
-FLOW_RUN_NAME = "prefect.flow_run_name"
+
+_DATABASE, _ARTIFACTS = WORK / "mlflow.db", WORK / "mlartifacts"
+# Where MLflow's database says where artifacts are, by table.
+_PLACES = {
+    "experiments": ["artifact_location"],
+    "runs": ["artifact_uri"],
+    "logged_models": ["artifact_location"],
+    "model_versions": ["source", "storage_location"],
+}
 
 for name in ("alembic", "mlflow.store.db.utils", "mlflow.store.model_registry.abstract_store"):
     logging.getLogger(name).setLevel(logging.WARNING)
@@ -37,7 +49,7 @@ for name in ("alembic", "mlflow.store.db.utils", "mlflow.store.model_registry.ab
 
 def tracking_uri() -> str:
     """``MLFLOW_TRACKING_URI``, or SQLite under the checkout."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{WORK.absolute() / 'mlflow.db'}"
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{_DATABASE.absolute()}"
 
 
 def client() -> MlflowClient:
@@ -53,7 +65,7 @@ def reporting(function: Callable[P, T]) -> Callable[P, T]:
     def reported(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
-        except MlflowException as error:
+        except (MlflowException, SQLAlchemyError) as error:
             reason = without_password(" ".join(f"MLflow at {tracking_uri()}: {error}".split()))[:300]
             raise WorkspaceError(
                 f"{reason}. Mend that, or set MLFLOW_TRACKING_URI, and run the command again"
@@ -65,11 +77,12 @@ def reporting(function: Callable[P, T]) -> Callable[P, T]:
 def experiment() -> str:
     """The id of the experiment, made when it is not there."""
     found = client().get_experiment_by_name(EXPERIMENT)
-    if found is not None:
-        return str(found.experiment_id)
-    elsewhere = os.environ.get("MLFLOW_TRACKING_URI")
-    place = None if elsewhere else (WORK / "mlartifacts").absolute().as_uri()
-    return client().create_experiment(EXPERIMENT, artifact_location=place)
+    place = None if os.environ.get("MLFLOW_TRACKING_URI") else _ARTIFACTS.absolute().as_uri()
+    if found is None:
+        return client().create_experiment(EXPERIMENT, artifact_location=place)
+    if place and found.artifact_location != place and found.artifact_location.endswith(f"/{_ARTIFACTS}"):
+        _move_artifacts(found.artifact_location, place)
+    return str(found.experiment_id)
 
 
 def runs(tags: Mapping[str, str]) -> list[Run]:
@@ -102,9 +115,24 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def say(line: str) -> None:
+    """Tell whoever runs this: in a round Prefect keeps what is logged from the terminal."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def without_password(url: str) -> str:
     """A URL that may be shown and stored."""
     return re.sub(r"//[^/@\s]*@", "//", url)
+
+
+def _move_artifacts(old: str, new: str) -> None:
+    """Let what a moved or copied checkout logged be where it now is: MLflow has absolute paths and no call for it."""
+    with closing(sqlite3.connect(_DATABASE)) as database, database:
+        for table, columns in _PLACES.items():
+            for column in columns:
+                moved = f"UPDATE {table} SET {column} = replace({column}, ?1, ?2) WHERE instr({column}, ?1) = 1"
+                database.execute(moved, (old, new))
+    say(f"{_DATABASE}: this checkout was moved or copied; its artifacts were in {old} and are in {new}")
 
 
 def _metric_name(name: str) -> str:

@@ -18,7 +18,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import StageError, WorkspaceError
+from tasks.errors import Interruption, StageError, WorkspaceError
 from tasks.files import SEED, STATE, WORK, copy, write_whole
 
 FILE, LOCK = Path("dvc.yaml"), Path("dvc.lock")
@@ -38,7 +38,6 @@ class Stage:
     deps: tuple[str, ...]
     outs: tuple[str, ...]
     git_outs: tuple[str, ...]
-    params: tuple[str, ...]
 
     @property
     def seed(self) -> bool:
@@ -264,13 +263,11 @@ def _stages(_root: Path, _text: str) -> tuple[Stage, ...]:
 
 
 def _stage(stage: Any) -> Stage:
-    files = [dep for dep in stage.deps if not hasattr(dep, "params")]
     return Stage(
         stage.name,
-        tuple(dep.def_path for dep in files),
+        tuple(dep.def_path for dep in stage.deps if not hasattr(dep, "params")),
         tuple(out.def_path for out in stage.outs),
         tuple(out.def_path for out in stage.outs if not out.use_cache),
-        tuple(key for dep in stage.deps if dep not in files for key in dep.params),
     )
 
 
@@ -287,7 +284,7 @@ def _stage_error(name: str, cause: BaseException, began: float) -> StageError:
     code = int(exited[1])
     killed_by = -code if code < 0 else code - 128  # itself, or below a shell that waited for it
     if killed_by == signal.SIGINT:
-        return StageError(f"stage {name} was interrupted; `ratchet round` goes on from here")
+        return Interruption(f"stage {name} was interrupted; `ratchet round` goes on from here")
     how = f"was killed by signal {killed_by}" if killed_by > 0 else f"ended with exit status {code}"
     said = f"stage {name} {how}{_last_word(log_of(name), began)}; its log is {log_of(name)}; "
     if code == REFUSED:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tasks.errors import WorkspaceError
 from tasks.files import STATE
-from tasks.versions.graph import LOCK, stages
+from tasks.versions.graph import LOCK, open_repo, stages
 
 PARAMS = "params.yaml"
 POINTER = f"{STATE}.dvc"
@@ -92,9 +92,11 @@ def dirty_owned() -> list[str]:
 
 
 def others_dirty() -> list[str]:
-    """Tracked files outside Ratchet's own that differ from HEAD: the commit of a round will not name this code."""
+    """Files outside Ratchet's own that the commit of a round will lack: changed, or new and code or read by a stage."""
     owned = {change.path for change in _changes(_owned())}
-    return [change.path for change in _changes(["."]) if not change.untracked and change.path not in owned]
+    used = {change.path for change in _changes(["*.py", *(dep for stage in stages() for dep in stage.deps)])}
+    changes = [change for change in _changes(["."]) if not change.untracked or change.path in used]
+    return [change.path for change in changes if change.path not in owned]
 
 
 def check_clean() -> None:
@@ -114,23 +116,44 @@ def check_clean() -> None:
         )
 
 
+def check_state() -> None:
+    """Find out before a round starts whether the state here is the one that git names, which its tag will name.
+
+    Raises:
+        WorkspaceError: it is another one, or not there.
+    """
+    if not has_state():
+        return
+    with open_repo() as repo:
+        (state,) = repo.stage.load_one(path=POINTER).outs
+        if state.workspace_status():
+            raise WorkspaceError(
+                f"{STATE}: not what {POINTER} says (md5 {state.hash_info.value}), and a round starts from what git "
+                f"names; make it so with `dvc checkout {POINTER}`, or with `ratchet pull` where its data is not here"
+            )
+
+
 def check_untagged(number: int) -> None:
-    """Find out before a round starts whether it was made already.
+    """Find out before a round starts whether there is one of that number already.
 
     Raises:
         WorkspaceError: the round has a tag.
     """
     tag = tag_of(number)
-    if commit := _try_git("rev-parse", "--verify", "--quiet", f"{tag}^{{commit}}"):
+    commit = _try_git("rev-parse", "--verify", "--quiet", f"{tag}^{{commit}}")
+    if commit is None:
+        return
+    anew = f"make it anew after `git tag -d {tag}`"
+    behind = _try_git("merge-base", "--is-ancestor", commit, "HEAD") is not None
+    if behind and show(commit, POINTER) == show("HEAD", POINTER):
         raise WorkspaceError(
             f"{tag}: already made (commit {commit[:8]}), and {STATE} is the one it started from; go on from the "
-            f"newest state with `git switch BRANCH && dvc checkout`, or make it anew after `git tag -d {tag}`"
+            f"newest state with `git switch BRANCH && dvc checkout`, or {anew}"
         )
-
-
-def commit_found(message: str, since: str) -> str:
-    """Commit the seed and the first state. Returns the commit; made already after ``since``, it is that one."""
-    return _commit(message, "Ratchet-State: 1", since)
+    raise WorkspaceError(
+        f"{tag}: there already (commit {commit[:8]}), made from another {STATE} or on another branch; {anew} "
+        f"(and `git push --delete origin {tag}` where it was pushed)"
+    )
 
 
 def commit_round(number: int, message: str, since: str) -> str:
@@ -150,9 +173,9 @@ def commit_round(number: int, message: str, since: str) -> str:
     return commit
 
 
-def commit_promotion(number: int, message: str, since: str) -> str:
-    """Commit the state after a round. Returns the commit; made already after ``since``, it is that one."""
-    return _commit(message, f"Ratchet-State: {number + 1}", since)
+def commit_state(number: int, message: str, since: str) -> str:
+    """Commit the state that a round starts from. Returns the commit; made already after ``since``, it is that one."""
+    return _commit(message, f"Ratchet-State: {number}", since)
 
 
 def restore(path: str) -> None:

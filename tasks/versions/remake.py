@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from models.weights import DOWNLOADS
 from tasks.errors import StageError
 from tasks.files import SEED, STATE
 from tasks.versions.graph import LOCK, find_commands, open_repo, stages
@@ -88,7 +89,8 @@ def _checkout(tag: str) -> Iterator[None]:
 
 def _lend_bases(workspace: Path) -> None:
     """What models start from and is a folder of the workspace that no commit has, is there in this checkout too."""
-    for base in map(Path, yaml.safe_load(Path("params.yaml").read_text())["base"].values()):
+    bases = yaml.safe_load(Path("params.yaml").read_text())["base"].values()
+    for base in (DOWNLOADS, *map(Path, bases)):
         if (workspace / base).is_dir() and not base.exists():
             base.parent.mkdir(parents=True, exist_ok=True)
             base.symlink_to(workspace / base)

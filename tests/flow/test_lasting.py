@@ -7,7 +7,8 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -19,23 +20,32 @@ from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from workspace import Workspace
 
+from flows.round import deployment
+
 Found = TypeVar("Found")
 
 
 @pytest.mark.slow
-def test_a_served_deployment_makes_a_round(workspace: Workspace) -> None:
+def test_a_served_deployment_makes_a_round(workspace: Workspace, tmp_path: Path) -> None:
+    """Though another checkout is served by the same Prefect server."""
+    other = workspace.copy(tmp_path / "other")
     with (
         _lasting(workspace, "serve") as serving,
+        _lasting(other, "serve") as beside,
         temporary_settings({PREFECT_API_URL: workspace.env["PREFECT_API_URL"]}),
         get_client(sync_client=True) as client,
     ):
-        assert serving.stdout is not None
-        assert serving.stdout.readline().startswith("rounds at '0 2 * * *' UTC; Prefect: ")
-        deployment = _until(lambda: _nightly(client))
-        made = client.create_flow_run_from_deployment(deployment).id
+        for process in (serving, beside):
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("rounds at '0 2 * * *' UTC; Prefect: ")
+        _until(lambda: _nightly(client, other))
+        made = client.create_flow_run_from_deployment(_until(lambda: _nightly(client, workspace))).id
         state = _until(lambda: _last_state(client, made, serving))
         assert state.is_completed(), state.message
-    assert workspace.git("tag", "--list") == "round-0001"
+        for process in (serving, beside):
+            process.send_signal(signal.SIGINT)
+            assert "Traceback" not in process.communicate(timeout=60)[1]
+    assert (workspace.git("tag", "--list"), other.git("tag", "--list")) == ("round-0001", "")
     assert workspace.git("status", "--porcelain") == ""
 
 
@@ -69,9 +79,11 @@ def _lasting(
             process.wait(60)
 
 
-def _nightly(client: SyncPrefectClient) -> UUID | None:
+def _nightly(client: SyncPrefectClient, workspace: Workspace) -> UUID | None:
+    with chdir(workspace.root):
+        name = f"round/{deployment()}"
     try:
-        return client.read_deployment_by_name("round/nightly").id
+        return client.read_deployment_by_name(name).id
     except ObjectNotFound:
         return None
 

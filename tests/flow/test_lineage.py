@@ -21,7 +21,6 @@ from mlflow.entities import Run
 from flows.servers import mlflow_server
 from tasks import ancestry, lineage
 from tasks.errors import RatchetError, WorkspaceError
-from tasks.lineage import models
 from tasks.versions import Artifact, StageRecord
 
 SEED_STAGES = {
@@ -43,7 +42,7 @@ ROUND_STAGES = {
     "decide": (["data/round/agent", "data/state"], ["data/round/state", "data/round/decision.json"]),
 }
 PARAMS = {"train_agent": {"rate": 0.001, "modules": ["q", "v"]}, "seed": 3}
-TAGS = {"git.commit": "c0ffee" * 6, "prefect.flow_run_id": "0198-aa-01", "prefect.flow_run_name": "shy-owl"}
+TAGS = {"git.commit": "c0ffee" * 6, "prefect.flow_run_id": "0198-aa-01"}
 
 
 def md5(content: str) -> str:
@@ -131,11 +130,22 @@ def log(workspace: Workspace, run: str, stages: Iterable[str], suffix: str = "")
         lineage.log_stage(run, workspace.stage(name, suffix), 2.5, {"prefect.task_run_id": f"task-{name}"})
 
 
-def verdicts(agent: bool, reward: bool) -> Mapping[str, Mapping[str, object]]:
+def log_round(workspace: Workspace, number: int, decision: Mapping[str, Mapping[str, object]], suffix: str) -> str:
+    run = lineage.begin_round(number, TAGS)
+    log(workspace, run, ["explore", "train_reward", "train_agent"], suffix)
+    lineage.end_round(run, number, workspace.commit(f"round-{number:04d}"), decision, {"wall_s": 60.0})
+    return run
+
+
+def verdicts(agent: bool, reward: bool) -> dict[str, dict[str, object]]:
     return {
         "agent": {"promoted": agent, "reason": "promoted: p = 0.01"},
         "reward": {"promoted": reward, "reason": "not promoted: p = 0.40"},
     }
+
+
+ROLLED_BACK = verdicts(False, False)
+ROLLED_BACK["reward"]["rolled_back"] = True
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +182,7 @@ def log_two_rounds(workspace: Workspace) -> list[str]:
     workspace.enter_state("data/seed/state", "data/seed/agent", "data/seed/reward")
     log(workspace, first, ROUND_STAGES, " of 1")
     lineage.end_round(first, 1, workspace.commit("round-0001"), verdicts(True, False), {"wall_s": 60.0})
-    second = lineage.begin_round(2, {**TAGS, "prefect.flow_run_name": "bold-hen", "prefect.flow_run_id": "0198-bb"})
+    second = lineage.begin_round(2, {**TAGS, "prefect.flow_run_id": "0198-bb"})
     workspace.enter_state("data/round/state of 1", "data/round/agent of 1", "data/seed/reward")
     log(workspace, second, ROUND_STAGES, " of 2")
     lineage.end_round(second, 2, workspace.commit("round-0002"), verdicts(False, True), {"wall_s": 70.0})
@@ -287,21 +297,6 @@ def test_versions_name_parents_datasets_and_ids_and_aliases_follow_decisions() -
     assert holders("ratchet-reward") == {"champion": "3"}
 
 
-@pytest.mark.usefixtures("two_rounds")
-def test_a_roll_back_gives_the_alias_to_the_version_that_was_replaced() -> None:
-    """Of the reward model, version 3 replaced version 1."""
-    holder = client().get_model_version_by_alias("ratchet-reward", "champion")
-    first = client().get_model_version("ratchet-reward", "1")
-    client().set_model_version_tag(first.name, "1", models.REPLACED, "2")
-    for _ in range(2):  # the end of a round that was stopped is made again
-        newest = client().get_model_version("ratchet-reward", "2")
-        models.decide(newest, "c0ffee", {"promoted": False, "rolled_back": True, "reason": "alarm"})
-        assert holders("ratchet-reward") == {"champion": "1"}
-    client().delete_model_version_tag(first.name, "1", models.REPLACED)
-    models.crown(holder)
-    assert holders("ratchet-reward") == {"champion": "3"}
-
-
 def test_a_logged_model_joins_the_run_and_its_parent_and_shows_the_ancestry(two_rounds: list[str]) -> None:
     run = stage_runs(two_rounds[1])["train_agent"]
     version = client().get_model_version("ratchet-agent", "3")
@@ -325,8 +320,7 @@ def test_lineage_of_a_model_version_and_of_a_flow_run() -> None:
         picture = ancestry.describe(x).splitlines()
         assert picture[0] == x
         assert picture[3].endswith(f"train_agent  round-0001  commit {git('rev-parse', 'round-0001')[:8]}")
-    for x in ("0198-bb", "bold-hen", "0198-aa-01"):
-        number = 1 if x == "0198-aa-01" else 2
+    for number, x in enumerate(("0198-aa-01", "0198-bb"), 1):
         assert ancestry.describe(x).startswith(f"round-000{number}  commit ")
 
 
@@ -388,11 +382,32 @@ def test_a_failed_round_says_where_and_why() -> None:
     assert failed.data.tags["mlflow.note.content"] == "`train_agent` failed: loss is not finite at step 12"
     assert [file.path for file in client().list_artifacts(run, "logs")] == ["logs/train_agent.log"]
     assert lineage.begin_round(4, TAGS, run) == run
-    assert client().get_run(run).info.status == "RUNNING"
+    going_on = client().get_run(run)
+    assert going_on.info.status == "RUNNING"
+    assert not {"ratchet.failed_stage", "ratchet.failure", "mlflow.note.content"} & going_on.data.tags.keys()
+
+
+def test_a_checkout_that_was_moved_logs_into_its_own_folder(
+    workspace: Workspace, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = lineage.begin_round(1, TAGS)
+    moved = tmp_path_factory.mktemp("moved") / "checkout"
+    workspace.root.rename(moved)
+    workspace.root.mkdir()
+    monkeypatch.chdir(moved)
+
+    lineage.begin_round(1, TAGS, run)
+    log(Workspace(moved), run, SEED_STAGES)
+    lineage.fail_round(run, "train_agent", "no disk")
+
+    places = {each.info.artifact_uri for each in (client().get_run(run), *stage_runs(run).values())}
+    assert all(place.startswith(f"{moved.as_uri()}/.ratchet/mlartifacts/") for place in places)
+    assert [file.path for file in client().list_artifacts(run)] == ["logs"]
+    assert list(workspace.root.iterdir()) == []
 
 
 @pytest.mark.usefixtures("workspace")
-def test_a_round_ends_though_mlflow_lost_its_database() -> None:
+def test_a_round_ends_though_mlflow_lost_its_database(capfd: pytest.CaptureFixture[str]) -> None:
     run = lineage.begin_round(1, TAGS)
     client().delete_run(run)
     other = lineage.begin_round(1, TAGS, "0" * 32)
@@ -400,6 +415,36 @@ def test_a_round_ends_though_mlflow_lost_its_database() -> None:
     lineage.end_round(other, 1, "c0ffee", verdicts(True, True), {"wall_s": 1.0})
     assert client().get_run(other).info.status == "FINISHED"
     assert client().search_registered_models() == []
+    assert "round-0001: MLflow has no agent of this round\n" in capfd.readouterr().err
+
+
+def test_a_roll_back_gives_the_alias_to_the_model_it_put_back(workspace: Workspace) -> None:
+    """Round 2 is made, undone and made anew, promoted both times; so the registry has one that no round builds on."""
+    log(workspace, lineage.begin_round(1, TAGS), SEED_STAGES)
+    workspace.enter_state("data/seed/state", "data/seed/agent", "data/seed/reward")
+    log_round(workspace, 1, verdicts(True, False), " of 1")
+    workspace.enter_state("data/round/state of 1", "data/round/agent of 1", "data/seed/reward")
+    log_round(workspace, 2, verdicts(False, True), " of 2")
+    git("tag", "--delete", "round-0002")
+    log_round(workspace, 2, verdicts(False, True), " of 2 anew")
+    assert holders("ratchet-reward") == {"champion": "4"}
+    workspace.enter_state("data/round/state of 2 anew", "data/round/agent of 1", "data/round/reward of 2 anew")
+    run = log_round(workspace, 3, ROLLED_BACK, " of 3")
+    for _ in range(2):  # the end of a round that was stopped is made again
+        assert holders("ratchet-reward") == {"champion": "1"}
+        assert holders("ratchet-agent") == {"champion": "2"}
+        lineage.end_round(run, 3, "c0ffee", ROLLED_BACK, {})
+    assert f"  {md5('data/seed/reward')[:8]}" in ancestry.describe("ratchet-reward@champion")
+
+
+def test_a_roll_back_to_a_model_that_mlflow_never_saw(workspace: Workspace) -> None:
+    """Its database is a new one: of another machine, of a server, or made anew."""
+    for name in SEED_STAGES:
+        workspace.stage(name, "")
+    workspace.enter_state("data/round/state of 2", "data/round/agent of 1", "data/round/reward of 2")
+    run = log_round(workspace, 3, ROLLED_BACK, " of 3")
+    assert client().get_run(run).info.status == "FINISHED"
+    assert holders("ratchet-reward") == holders("ratchet-agent") == {}
 
 
 def test_an_mlflow_that_cannot_be_reached_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,6 +454,16 @@ def test_an_mlflow_that_cannot_be_reached_is_named(tmp_path: Path, monkeypatch: 
     with pytest.raises(WorkspaceError, match=r"MLflow at http://localhost:9: .*run the command again") as caught:
         lineage.begin_round(1, TAGS)
     assert "secret" not in str(caught.value)
+
+
+def test_a_database_that_cannot_be_reached_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("mlflow.store.db.utils.MAX_RETRY_COUNT", 1)  # of ten, over 100 seconds
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql+psycopg://me:secret@localhost:9/mlflow")
+    with pytest.raises(WorkspaceError, match=r"MLflow at .*localhost:9/mlflow: .*run the command again") as caught:
+        lineage.begin_round(1, TAGS)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_dvc_source_fetches_its_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,6 +102,7 @@ def test_a_round_without_a_prefect_server(used: Workspace) -> None:
     assert "not committed, so the tag will not carry it: new.txt notes.txt" in done.stderr
     assert not {"Traceback", "CancelledError", "explore ends"} & set(done.stderr.split())
     assert "train: attempt 2" in done.stderr
+    assert ".ratchet/mlflow.db: this checkout was moved or copied" in done.stderr
     assert "paths: 3" in used.git("show", "round-0003:params.yaml")
     assert before == (
         used.git("status", "--porcelain", "--", "notes.txt", "new.txt"),
@@ -143,6 +144,15 @@ def test_a_line_a_round_says_what_came_into_use(inside: Workspace) -> None:
     assert report.progress([1, 2]) == [f"round-0001: {figures}", f"round-0002: {figures}"]
     with pytest.raises(WorkspaceError, match="round-0003: names no commit here"):
         report.progress([3])
+
+
+def test_no_figure_is_given_to_a_model_that_came_back() -> None:
+    rates = {"champion": {"rate": 0.25}, "challenger": {"rate": 0.5}}
+    kept = {"promoted": False, "reason": "not promoted: worse", **rates}
+    assert report.verdicts({"agent": kept, "reward": {**kept, "rolled_back": True}}) == [
+        "agent: 0.250 -> 0.250, not promoted: worse",
+        "reward: not promoted: worse",
+    ]
 
 
 def _of(run: str) -> dict[str, object]:

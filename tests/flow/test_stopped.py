@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 from workspace import Workspace
@@ -21,7 +23,7 @@ once=.ratchet/killed-{hook}-$commits
 """
 
 
-def test_stopped_in_stages(workspace: Workspace, two_rounds: Workspace) -> None:
+def test_stopped_in_stages(workspace: Workspace, two_rounds: Workspace, tmp_path: Path) -> None:
     with _hang_in("train", workspace) as process:
         second = workspace.ratchet("round")
         assert second.returncode == 2
@@ -31,6 +33,11 @@ def test_stopped_in_stages(workspace: Workspace, two_rounds: Workspace) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     assert "round-0001: stopped in 'train'" in workspace.ratchet("status").stdout
     explored = (workspace.root / ".ratchet/logs/explore.log").stat().st_mtime_ns
+    _assert_can_be_given_up(workspace.copy(tmp_path / "given up"))
+
+    with _hang_in("train", workspace) as process:
+        os.killpg(process.pid, signal.SIGINT)
+    assert process.returncode == 130
 
     with _hang_in("decide", workspace, SHELL="/bin/sh") as process:
         process.terminate()  # alone: its stage must not work on, though a shell stands between the two
@@ -55,14 +62,25 @@ def test_killed_in_and_after_commits(workspace: Workspace, two_rounds: Workspace
 
 
 def test_params_edited_while_stages_run_hold_for_all_of_them(workspace: Workspace) -> None:
-    done = workspace.ratchet("round", TOY_EDIT="train")
+    """Of the seed and of the round: what was made before they were edited is made again."""
+    workspace.write("bases/small/weights", "small")
+    edits = {"found": ["bases/tiny", "bases/small"], "train": ["seed: 0", "seed: 1"]}
+    done = workspace.ratchet("round", TOY_EDIT=json.dumps(edits))
     assert done.returncode == 0, done.stderr
-    assert "params.yaml was edited meanwhile" in done.stderr
+    assert done.stderr.count("params.yaml was edited meanwhile") == 2
+    assert "bases/small" in workspace.git("show", "round-0001~1:params.yaml")
+    assert workspace.text("data/seed/base/weights") == "small"
     assert "seed: 1" in workspace.git("show", "round-0001:params.yaml")
-    assert "seed: 1" in workspace.text("data/round/explored/shard")  # made before it was edited
+    assert "seed: 1" in workspace.text("data/round/explored/shard")
     workspace.git("checkout", "--quiet", "round-0001")
     workspace.dvc("checkout")
     assert "up to date" in workspace.dvc("status")
+
+
+def _assert_can_be_given_up(workspace: Workspace) -> None:
+    workspace.recipe("A round that was stopped")
+    assert workspace.git("status", "--porcelain", "--", "dvc.lock", "data/state.dvc", "data/round/.gitignore") == ""
+    assert workspace.ratchet("status").stdout == "round-0001: to come; start it with `ratchet round`\n"
 
 
 def _assert_as_undisturbed(workspace: Workspace, two_rounds: Workspace) -> None:

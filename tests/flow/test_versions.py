@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from workspace import Workspace
 
+from flows import report
+from flows.journal import Journal
 from tasks import versions
-from tasks.errors import BusyError, StageError, WorkspaceError
+from tasks.errors import BusyError, Interruption, StageError, WorkspaceError
 
 pytestmark = pytest.mark.filterwarnings("ignore:_NoneStep:DeprecationWarning")  # of DVC's own making
 
@@ -21,7 +23,7 @@ def test_stages_come_in_order_with_what_git_keeps(inside: Workspace) -> None:
     assert [stage.name for stage in stages] == ["base", "found", "explore", "train", "decide"]
     assert [stage.name for stage in stages if stage.seed] == ["base", "found"]
     assert stages[-1].git_outs == ("data/round/decision.json", "data/round/metrics.json", "data/round/plots")
-    assert stages[2].params == ("seed", "explore")
+    assert stages[2].deps[:2] == ("data/goals", "data/seed/base")
 
 
 def test_a_stage_record_is_what_the_lock_file_says(inside: Workspace) -> None:
@@ -53,7 +55,7 @@ def test_a_stage_without_its_output_is_an_error(inside: Workspace) -> None:
 @pytest.mark.parametrize(
     ("command", "error", "said"),
     [
-        ("kill -INT $$", StageError, "was interrupted"),
+        ("kill -INT $$", Interruption, "was interrupted"),
         ("kill -KILL $$", versions.StageCrash, "was killed by signal 9"),
         ("exit 137", versions.StageCrash, "was killed by signal 9"),  # as a shell tells of a command it waited for
         ("exit 3", versions.StageCrash, "ended with exit status 3"),
@@ -113,6 +115,52 @@ def test_a_round_made_already_is_refused(inside: Workspace) -> None:
     assert versions.round_number() == 2
     with pytest.raises(WorkspaceError, match=r"round-0002: already made \(commit [0-9a-f]{8}\)"):
         versions.check_untagged(2)
+
+
+def test_a_state_that_git_does_not_name_is_refused(inside: Workspace) -> None:
+    """`git switch` to an older line without `dvc checkout`; the same while a round is stopped."""
+    stopped = Journal.open()
+    inside.git("checkout", "--quiet", "round-0002~1")
+    named = (
+        r"^data/state: not what data/state\.dvc says \(md5 \w+\.dir\).* with `dvc checkout data/state\.dvc`, or with"
+    )
+    with pytest.raises(WorkspaceError, match=named):
+        Journal.open()
+    assert report.status()[0].startswith("no round can start: data/state: not what data/state.dvc says")
+    stopped.save()
+    with pytest.raises(WorkspaceError, match=named):
+        Journal.open()
+    inside.git("checkout", "--quiet", "main")
+    assert Journal.open() == stopped
+
+
+def test_a_tag_of_another_line_of_rounds_is_only_to_be_deleted(inside: Workspace) -> None:
+    """Round 1 was undone and made anew with another outcome; the tag of the old round 2 is still there."""
+    inside.write("data/state/curriculum.json", json.dumps({"round": 2, "anew": True}))
+    inside.dvc("add", "--quiet", "data/state")
+    inside.git(*ME, "commit", "--quiet", "-am", "As round 1 made anew leaves it")
+    with pytest.raises(
+        WorkspaceError, match=r"^round-0002: there already .*; make it anew after `git tag -d round-0002`"
+    ):
+        Journal.open()
+    inside.git("tag", "--delete", "round-0002")
+    assert Journal.open().round == 2
+
+
+def test_a_round_and_those_after_it_are_undone_as_documented(inside: Workspace) -> None:
+    inside.git("config", "user.name", "A")
+    inside.git("config", "user.email", "a@b")
+    inside.recipe("To undo a round", ("round-0004", "round-0001"), ("round-0005", "round-0002"))
+    assert inside.git("tag") == ""
+    assert Journal.open().round == 1
+    assert inside.git("status", "--porcelain") == ""
+
+
+def test_what_a_tag_will_lack_is_listed(inside: Workspace) -> None:
+    for path in ("data/goals/mine.yaml", "worlds/mine.py", "worlds/notes.txt"):
+        inside.write(path, "mine")
+    inside.write("notes.txt", "mine")
+    assert versions.others_dirty() == ["notes.txt", "data/goals/mine.yaml", "worlds/mine.py"]
 
 
 def test_a_commit_takes_ours_and_leaves_theirs(inside: Workspace) -> None:
@@ -223,10 +271,15 @@ def test_a_clone_has_a_round_up_to_date(used: Workspace, tmp_path: Path) -> None
     assert clone.dvc("status") == "Data and pipelines are up to date."
     assert "Data and pipelines are up to date." in clone.dvc("repro")
     assert clone.git("status", "--porcelain") == ""
+    clone.git("checkout", "--quiet", "main")
+    (refused, *_) = clone.ratchet("status").stdout.splitlines()
+    assert refused.startswith("no round can start: data/state: not what data/state.dvc says")
+    assert refused.endswith("or with `ratchet pull` where its data is not here")
 
 
 def test_a_round_is_made_again(used: Workspace) -> None:
-    same = used.ratchet("reproduce", "round-0001")
+    """What was downloaded for it is not downloaded again."""
+    same = used.ratchet("reproduce", "round-0001", TOY_OFFLINE="1")
     assert (same.returncode, same.stdout) == (0, "round-0001: every output is the same\n"), same.stderr
     other = used.ratchet("reproduce", "round-0002", TOY_NOISE="1")
     assert other.returncode == 1, other.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,15 @@ class Workspace:
             check=False,
             start_new_session=True,
         )
+
+    def recipe(self, heading: str, *renamed: tuple[str, str]) -> None:
+        """Follow the commands that infra/README.md gives under a heading."""
+        text = (CHECKOUT / "infra/README.md").read_text().partition(f"**{heading}")[2]
+        script = "\n".join(re.findall(r"^    (.+)$", text.partition("\n\n**")[0], re.MULTILINE))
+        for old, new in renamed:
+            script = script.replace(old, new)
+        done = self.run("sh", "-ec", script)
+        assert done.returncode == 0, done.stderr
 
     def git(self, *arguments: str) -> str:
         done = self.run("git", *arguments)

@@ -268,7 +268,10 @@ def test_a_round_shows_what_it_made_and_the_round_before(x: str) -> None:
     ("x", "stage"),
     [
         ("round-0002/click-button/10003/2", "explore  round-0002"),
+        ("round-0002/click-option/1000001000/challenger", "evaluate  round-0002"),
+        ("round-0002/click-option/1000001000/champion", "evaluate  round-0002"),
         ("seed/click-button/3", "demonstrate  seed"),
+        ("seed/exercise/0/0", "rehearse  seed"),
         (md5("data/round/agent of 3")[:32], "train_agent  workspace  commit not comm"),
     ],
 )

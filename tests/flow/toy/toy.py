@@ -24,6 +24,9 @@ JUDGED = (
 
 
 def base() -> None:
+    if not (download := Path(".ratchet/downloads/text")).exists():
+        assert "TOY_OFFLINE" not in os.environ
+        write(download, "text")
     model = yaml.safe_load(Path("params.yaml").read_text())["base"]["agent"]
     write(SEED / "base/weights", (Path(model) / "weights").read_text())
 
@@ -122,9 +125,8 @@ def misbehave(name: str, log: Path) -> None:
     if os.environ.get("TOY_DIE") == name and not (once := Path(".ratchet/died")).exists():
         write(once, name)
         os.kill(os.getpid(), signal.SIGKILL)
-    if os.environ.get("TOY_EDIT") == name and not (once := Path(".ratchet/edited")).exists():
-        write(once, name)
-        write(Path("params.yaml"), Path("params.yaml").read_text().replace("seed: 0", "seed: 1"))
+    if edit := json.loads(os.environ.get("TOY_EDIT", "{}")).get(name):
+        write(Path("params.yaml"), Path("params.yaml").read_text().replace(*edit))
     if os.environ.get("TOY_REFUSE") == name:
         write(log, f"ratchet: {name}: no row is left\n")
         sys.exit(2)
