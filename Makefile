@@ -44,6 +44,10 @@ $(VLLM)/.ready: infra/vllm/$(VLLM_KIND).lock | $(READY)
 	@test -d $(VLLM) || $(PYTHON) -m venv $(VLLM)
 	@echo "vllm: installing the locked packages for $(VLLM_KIND) into $(VLLM)"
 	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(VLLM)/bin/python --no-deps -r infra/vllm/$(VLLM_KIND).lock
+ifeq ($(VLLM_KIND),cpu)
+	@# PyPI's torchvision is built for CUDA: its operators do not load, which only this module of it minds.
+	@for file in $(VLLM)/lib/python*/site-packages/torchvision/_meta_registrations.py; do rm "$$file" && touch "$$file"; done
+endif
 	@touch $@
 
 base: setup ## The eyes of the embedded base, made again from nothing into data/base (docs/decisions/0013-eyes.md)

@@ -37,7 +37,7 @@ from models.packing import imitation, loss, loss_of
 from models.prompts import Context
 from models.training import laid_ahead
 from models.tuning import Tuning, tunable
-from models.windows import one_by_one, side_by_side
+from models.windows import SIDE_BY_SIDE, side_by_side
 from tasks.params import load_params
 from tasks.stages import pin
 
@@ -98,6 +98,12 @@ def packed(job: Job) -> float:
 def unpacked(job: Job) -> float:
     one_by_one(job.network.model.get_base_model())
     return by_hand(job, lambda number: plain(job.network, job.batches[number]))
+
+
+def one_by_one(model: Any) -> None:
+    """Have the vision tower compute a window after the other, where it computes them side by side."""
+    if model.config.vision_config._attn_implementation == SIDE_BY_SIDE:
+        model.set_attn_implementation({"vision_config": "sdpa"})
 
 
 def plain(network: Network, batch: Sequence[tuple[Context, str]]) -> Tensor:

@@ -56,8 +56,8 @@ def read_calibration(folder: Path) -> Calibration:
     return Calibration(**{name: Scale(**scale) for name, scale in json.loads((folder / FILE).read_text()).items()})
 
 
-def fitted(scores: Sequence[float], labels: Sequence[bool], weights: Sequence[float]) -> Scale:
-    """The likeliest scale of weighed labels; as it is, where one of the labels is missing."""
+def fitted(scores: Sequence[float], labels: Sequence[bool], weights: Sequence[float], shifted: bool = True) -> Scale:
+    """The likeliest scale of weighed labels, with an offset if ``shifted``; as it is, where one label is missing."""
     from scipy.optimize import minimize  # slow to import, and needed by training alone
 
     if len(set(labels)) < 2:
@@ -70,7 +70,8 @@ def fitted(scores: Sequence[float], labels: Sequence[bool], weights: Sequence[fl
         prior = _PRIOR * ((slope - 1) ** 2 + offset**2)
         return float((np.logaddexp(0, -signs * (slope * odds + offset)) * share).sum() + prior)
 
-    slope, offset = minimize(loss, np.array([1.0, 0.0]), method="L-BFGS-B", bounds=[(_FLATTEST, None), (None, None)]).x
+    bounds = [(_FLATTEST, None), (None, None) if shifted else (0.0, 0.0)]
+    slope, offset = minimize(loss, np.array([1.0, 0.0]), method="L-BFGS-B", bounds=bounds).x
     return Scale(round(float(slope), 6), round(float(offset), 6))
 
 

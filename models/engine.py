@@ -16,7 +16,10 @@ from typing import NamedTuple, Protocol
 
 from models.prompts import Context
 
-MAX_ANSWER_TOKENS = 40
+MAX_ANSWER_TOKENS = 128
+"""Of an answer, with the one that ends it: room for an address of 150 letters, and for what one types in a field."""
+MAX_UNQUOTED_TOKENS = 40
+"""Of an answer, those in quotes left out: only what it names or types makes one long, and others run on for nothing."""
 MIN_P = 0.1
 """Sampled are tokens that are so likely, at the temperature, beside the likeliest (min-p: arXiv:2407.01082).
 

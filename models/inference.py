@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.drafts import GUESSED, MOST, guess
-from models.engine import MAX_ANSWER_TOKENS, MIN_P, parted, seed_number
+from models.engine import MIN_P, parted, seed_number
 from models.memory import Memory, Planted
 from models.network import Network
 from models.prompts import Context, opening
@@ -50,15 +50,14 @@ class TorchEngine:
         places = [planted.ends[row.owner] for row in rows]
         known = dict(zip(places, planted.forest.hidden(places), strict=True))
         answers: list[Counter[tuple[int, ...]]] = [Counter() for _ in contexts]
-        for length in range(1, MAX_ANSWER_TOKENS + 1):
+        while rows:
             logits = self._network.head(torch.stack([known[place] for place in places]))
-            longer = _draw(logits, rows, generator)
-            for _, row in longer:
-                if row.tokens[-1] == self._network.end or length == MAX_ANSWER_TOKENS:
+            going = []
+            for parent, row in _draw(logits, rows, generator):
+                if self._network.ends(row.tokens):
                     answers[row.owner][row.tokens] += row.count
-            going = [(parent, row) for parent, row in longer if row.tokens[-1] != self._network.end]
-            if not going:
-                break
+                else:
+                    going.append((parent, row))
             rows = [row for _, row in going]
             places = [_after(planted.forest.trees, places[parent], row.tokens[-1]) for parent, row in going]
             _reach(planted, rows, places, known)

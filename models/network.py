@@ -25,11 +25,13 @@ from transformers.utils import is_torchvision_available
 from transformers.utils.logging import disable_progress_bar
 
 from models.captions import Captioner, load_captioner
+from models.engine import MAX_ANSWER_TOKENS, MAX_UNQUOTED_TOKENS, EngineError
 from models.prompts import Context, message
 from models.screens import ScreenParser, load_parser
 from models.windows import side_by_side
 
 POSITIVE, NEGATIVE = "<|+|>", "<|-|>"
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ class Reader:
 
     def picture(self, png: bytes) -> dict[str, Tensor]:
         """``input_ids`` (1, tokens), which stand for a screenshot in a prompt, and the vision tower's inputs."""
-        inputs = self.processor(text=[self.processor.image_token], images=[[_open(png)]], return_tensors="pt")
+        alone = {"text": [self.processor.image_token], "add_special_tokens": False}  # it is in the midst of a prompt
+        inputs = self.processor(**alone, images=[[_open(png)]], return_tensors="pt")
         return {name: value for name, value in inputs.items() if name not in ("attention_mask", "mm_token_type_ids")}
 
     def text_tokens(self, text: str) -> list[int]:
@@ -77,6 +80,21 @@ class Reader:
     def answer_tokens(self, answer: str) -> list[int]:
         """An answer as it stands after the prompt, with the token that ends the turn."""
         return [*self.processor.tokenizer.encode(self._spelt(answer), add_special_tokens=False), self.end]
+
+    def ends(self, tokens: Sequence[int]) -> bool:
+        """Whether an answer, one that did not end before, ends with its last token: as it says so, or is too long."""
+        if tokens[-1] == self.end:
+            return True
+        if len(tokens) < MAX_UNQUOTED_TOKENS:
+            return False
+        quoted = "".join(_QUOTED.findall(self.text(tokens)))
+        unquoted = len(tokens) - len(self.processor.tokenizer.encode(quoted, add_special_tokens=False))
+        return unquoted >= MAX_UNQUOTED_TOKENS or len(tokens) >= MAX_ANSWER_TOKENS
+
+    def said(self, tokens: Sequence[int]) -> str:
+        """The answer that tokens spell, which may go on after its end."""
+        ends = (count for count in range(1, len(tokens)) if self.ends(tokens[:count]))
+        return self.text(tokens[: next(ends, len(tokens))])
 
     def text(self, tokens: Sequence[int]) -> str:
         """The answer that tokens spell."""
@@ -192,10 +210,17 @@ def _open(png: bytes) -> Image.Image:
     return Image.open(io.BytesIO(png)).convert("RGB")
 
 
-def load_base(base: str, dtype: str, screenshots: int) -> Network:
-    """The base by directory or hub name, with the two verdict tokens (added where it lacks them)."""
+def load_base(base: str, dtype: str, screenshots: int, device: str | None = None) -> Network:
+    """The base by directory or hub name, with the two verdict tokens (added where it lacks them).
+
+    It is on ``device``: unless told, on the GPU where there is one.
+
+    Raises:
+        EngineError: the base's vision tower has what is not computed here.
+    """
     disable_progress_bar()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    _refuse_deepstack(base)
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     model = AutoModelForImageTextToText.from_pretrained(base, dtype=getattr(torch, dtype)).to(device)
     side_by_side(model)
     processor, added = _processor(base)
@@ -220,6 +245,16 @@ def save(network: Network, folder: Path) -> None:
     network.processor.save_pretrained(str(folder))
 
 
+def _refuse_deepstack(base: str) -> None:
+    """Pictures are the tokens' embeddings here: what a tower hands to later layers would be lost without a word."""
+    vision = getattr(AutoConfig.from_pretrained(base), "vision_config", None)
+    if getattr(vision, "deepstack_visual_indexes", None):
+        raise EngineError(
+            f"{base}: its vision tower feeds later layers too (deepstack_visual_indexes, as Qwen3-VL's), which is not "
+            "computed here; set base.agent and base.reward to models without, such as Qwen2.5-VL"
+        )
+
+
 def _processor(base: str) -> tuple[Any, int]:
     """The processor of the base, and how many of the verdict tokens it lacked."""
     processor = _loader(base).from_pretrained(base)
@@ -234,10 +269,15 @@ def _loader(base: str) -> Any:
 
 
 class PicturesOnly(Qwen2_5_VLProcessor):  # type: ignore[misc]
-    """Qwen2.5-VL's processor without its video half."""
+    """Qwen2.5-VL's processor without its video half. What it writes is read as the whole, where torchvision is."""
 
     def __init__(self, image_processor: Any, tokenizer: Any, chat_template: str | None = None) -> None:
         super().__init__(image_processor, tokenizer, chat_template=chat_template)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is written beside the tokenizer."""
+        video = {"video_processor_type": "Qwen2VLVideoProcessor"}
+        return {**super().to_dict(), "processor_class": Qwen2_5_VLProcessor.__name__, "video_processor": video}
 
 
 @torch.no_grad()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from torch import Tensor
 from torch.optim import AdamW, Optimizer
 
 from models.checkpoint import resume, save
+from models.engine import MAX_ANSWER_TOKENS, MAX_UNQUOTED_TOKENS
 from models.network import Network
 from models.packing import Batch, Sample, lay, loss, loss_of
 from models.prompts import opening
@@ -26,6 +28,7 @@ SAVE_EVERY = 8  # updates between two checkpoints
 _WARM_UP, _FLOOR = 0.1, 0.05  # shares of the updates and of the peak rate
 _MAX_NORM = 1.0
 _LAYS_AHEAD = ("cuda",)
+_LOG = logging.getLogger("ratchet")
 
 Report = Callable[[int, float], None]
 
@@ -136,6 +139,7 @@ def train(
     """
     if not samples:
         raise ValueError("there are no rows to train on")
+    _warn_of_what_is_never_said(network, samples)
     weights = trained(network)
     optimizer = AdamW(weights.values(), lr=schedule.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     warm_up = max(1, round(_WARM_UP * schedule.updates))
@@ -144,6 +148,18 @@ def train(
     held_loss = partial(_mean_loss, network, held) if held else None
     descent = Descent(weights, [optimizer], schedule.updates, warm_up, _FLOOR, held=held_loss)
     return descend(network, descent, lambda update: batches[update], scratch, report)
+
+
+def _warn_of_what_is_never_said(network: Network, samples: Sequence[Sample]) -> None:
+    """Actions that are longer than an answer may be are taught in vain: an engine stops within them."""
+    actions = [branch.tokens for sample in samples if not sample.among for branch in sample.branches]
+    long = [tokens for tokens in actions if network.said(tokens) != network.text(tokens)]
+    if long:
+        longest, most = max(long, key=len), f"{MAX_ANSWER_TOKENS} tokens, {MAX_UNQUOTED_TOKENS} of them not in quotes"
+        _LOG.warning(
+            f"{len(long)} of {len(actions)} actions to learn are longer than an agent may say ({most}); "
+            f"the longest, of {len(longest)}: {network.text(longest)}"
+        )
 
 
 def descend(

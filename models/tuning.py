@@ -6,14 +6,16 @@ tells apart (docs/decisions/0014-whole-layers-or-lora.md).
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -51,7 +53,7 @@ def tunable(network: Network, tuning: Tuning, seed: int) -> Network:
         ValueError: when no layer is left to train.
     """
     names = [name for name, _ in network.model.named_parameters()]
-    found = {int(layer[1]) for name in names if (layer := _LAYER.search(name))}
+    found = _layers(names)
     layers = sorted(layer for layer in found if layer >= tuning.skip_layers)
     if not layers:
         raise ValueError(f"tune.skip_layers = {tuning.skip_layers}: the base has {len(found)} layers; skip fewer")
@@ -90,6 +92,22 @@ def with_tuned(network: Network, folder: Path, trainable: bool = False) -> Netwo
 def method_of(folder: Path) -> Method:
     """How a stored checkpoint was trained."""
     return "full" if (folder / WHOLE).exists() else "lora"
+
+
+def tuned_as(folder: Path) -> dict[str, str | int]:
+    """The fields of :class:`Tuning` that a stored checkpoint tells: of whole layers there is no rank."""
+    method = method_of(folder)
+    with safe_open(folder / (WHOLE if method == "full" else "adapter_model.safetensors"), framework="pt") as file:
+        found: dict[str, str | int] = {"method": method, "skip_layers": min(_layers(file.keys()))}
+    if method == "lora":
+        config = json.loads((folder / LORA).read_text())
+        found |= {"rank": config["r"], "alpha": config["lora_alpha"]}
+    return found
+
+
+def _layers(names: Iterable[str]) -> set[int]:
+    """The layers of the language model that weights are of."""
+    return {int(layer[1]) for name in names if (layer := _LAYER.search(name))}
 
 
 def _is_above(name: str, skip_layers: int) -> bool:

@@ -39,6 +39,7 @@ class Server:
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=httpx.Timeout(ANSWER_LIMIT_S, connect=CONNECT_LIMIT_S, pool=None),
             limits=httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE),
+            trust_env=not _is_here(self.url),  # no proxy of the environment reaches this machine
         )
         self._pool = ThreadPoolExecutor(AT_ONCE)
 
@@ -71,6 +72,11 @@ class Server:
         if reply.is_error:
             raise EngineError(f"{self.url}{path}: the vLLM server refused ({reply.status_code}): {reply.text[:500]}")
         return reply
+
+
+def _is_here(url: str) -> bool:
+    host = httpx.URL(url).host
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 class VllmEngine:
@@ -106,7 +112,7 @@ class VllmEngine:
         answers = self._server.generate([self._request(prompt, (), settings | way) for *_, prompt, way in asked])
         for (place, times, *_), answer in zip(asked, answers, strict=True):
             for choice in answer["choices"]:
-                found[place][self._reader.text(choice["token_ids"])] += times
+                found[place][self._reader.said(choice["token_ids"])] += times
         return found
 
     def score(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:

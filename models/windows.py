@@ -23,12 +23,6 @@ def side_by_side(model: Any) -> None:
         model.set_attn_implementation({"vision_config": SIDE_BY_SIDE})
 
 
-def one_by_one(model: Any) -> None:
-    """Undo :func:`side_by_side`."""
-    if model.config.model_type in _TOWERS:
-        model.set_attn_implementation({"vision_config": "sdpa"})
-
-
 def attention(
     _module: torch.nn.Module,
     query: Tensor,

@@ -100,11 +100,11 @@ def options(trajectory: Trajectory, step: int) -> list[Action]:
     return [acts[step].action, *islice(chain([COMPLETE], wrong_actions(trajectory, step)), MOST)]
 
 
-def context(trajectory: Trajectory, step: int) -> Context:
-    """What the reward model is shown at a step of a demonstration."""
+def context(trajectory: Trajectory, step: int, instruction: str | None = None) -> Context:
+    """What a model is shown at a step of a trajectory; of its own instruction, if told none."""
     episode = trajectory.episode
     screen = episode.acts[step].observation if step < len(episode.acts) else episode.last
-    return context_at(episode.instruction, episode.acts[:step], screen)
+    return context_at(instruction or episode.instruction, episode.acts[:step], screen)
 
 
 def make_worker(source: Source) -> Callable[[tuple[Trajectory, Sequence[int]]], list[dict[str, object]]]:

@@ -112,13 +112,17 @@ def _server(url: str, command: Callable[[int], list[str]], its_log: Path) -> Ite
 
 def command_of(source: Source, adapters: Sequence[Path], share: float, port: int) -> list[str]:
     """What starts a server on the base of ``adapters``, with its ``share`` of the memory for all."""
-    ranks = [int(json.loads((folder / "adapter_config.json").read_text())["r"]) for folder in adapters]
+    from models.tuning import tuned_as
+
+    ranks = [int(tuned_as(folder)["rank"]) for folder in adapters]
     options = {
         "model": _servable(source.bases[role_of(adapters[0])], source.dtype),
         "host": "127.0.0.1",
         "port": port,
         "dtype": source.dtype,
-        "mm-processor-kwargs": json.dumps({"backend": "pil"}),  # as here, where torchvision is not
+        # The images as here, where torchvision is not; "backend" would ask the same of videos, which need torchvision.
+        "mm-processor-kwargs": json.dumps({"use_fast": False}),
+        "hf-overrides": json.dumps({"head_dtype": "float32"}),  # or scores would lie in the steps of bfloat16
         "limit-mm-per-prompt": json.dumps({"image": source.screenshots + 1}),
         "max-loras": len(adapters),
         "max-lora-rank": min(rank for rank in _RANKS if rank >= max(ranks)),
@@ -147,7 +151,7 @@ def _servable(base: str, dtype: str) -> str:
     copy = WORK / "served" / f"{name}-{dtype}"
     if not copy.exists():
         log.info("vllm: writing a copy of %s with the verdict tokens", base)
-        write_whole(copy, lambda aside: save(load_base(base, dtype, 0), aside))
+        write_whole(copy, lambda aside: save(load_base(base, dtype, 0, "cpu"), aside))  # the GPU is the server's
     return str(copy)
 
 

@@ -16,17 +16,18 @@ from models.engine import members
 from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.packing import Sample, imitation, judgement, preference, referred
-from models.prompts import Context, context_at
+from models.prompts import Context
 from models.roles import ENSEMBLE
 from models.training import Schedule, train
-from models.tuning import Tuning, method_of, save_tuned, tunable, with_tuned
+from models.tuning import Tuning, save_tuned, tunable, tuned_as, with_tuned
 from tasks.attack import KNOWN
+from tasks.attack import context as context_of
 from tasks.base import location
 from tasks.errors import ParamsError
 from tasks.files import CALIBRATION, REHEARSAL, ROUND, SEED, STATE, copy, write_json, write_whole
 from tasks.params import Params, Retrain, Train
 from tasks.progress import Progress, log
-from tasks.records import AgentRow, RewardRow, Trajectory, read_rows, read_trajectories
+from tasks.records import AgentRow, RewardRow, read_rows, read_trajectories
 from tasks.stages import scratch
 
 _HELD_EVERY = 8
@@ -93,7 +94,7 @@ def agent_samples(dataset: Path, network: Network) -> list[Sample]:
     """One sample for each agent row of a dataset: the action to imitate in its context."""
     known = {trajectory.id: trajectory for trajectory in read_trajectories(dataset)}
     rows = read_rows(dataset / "agent_rows.parquet", AgentRow)
-    return [imitation(network, _context(known[row.trajectory], row.step), row.action) for row in rows]
+    return [imitation(network, context_of(known[row.trajectory], row.step), row.action) for row in rows]
 
 
 def preference_samples(dataset: Path, network: Network, beta: float) -> list[Sample]:
@@ -133,7 +134,7 @@ def _judged(dataset: Path, at: Path) -> list[tuple[Context, list[RewardRow]]]:
     for row in read_rows(at, RewardRow):
         grouped.setdefault((row.trajectory, row.step, row.instruction), []).append(row)
     return [
-        (_context(known[trajectory], step, instruction), rows)
+        (context_of(known[trajectory], step, instruction), rows)
         for (trajectory, step, instruction), rows in grouped.items()
     ]
 
@@ -169,12 +170,6 @@ def _class(row: RewardRow) -> tuple[bool, bool]:
     return row.action == str(COMPLETE), row.label
 
 
-def _context(trajectory: Trajectory, step: int, instruction: str | None = None) -> Context:
-    episode = trajectory.episode
-    screen = episode.acts[step].observation if step < len(episode.acts) else episode.last
-    return context_at(instruction or episode.instruction, episode.acts[:step], screen)
-
-
 def _with_replay(samples_of: SamplesOf, settings: Retrain, seed: int) -> Callable[[Network], list[Sample]]:
     """The round's samples, and as many of the corpus as make up the share of replay."""
 
@@ -195,14 +190,14 @@ def _begin(job: _Job, params: Params, start: Path | None, seed: int) -> Network:
     """The network to train: the base, or a champion.
 
     Raises:
-        ParamsError: the champion was trained by another method.
+        ParamsError: the champion was trained in another way.
     """
-    method = params.tune.method
-    if start is not None and method_of(start) != method:
-        raise ParamsError(
-            f"tune.method = {method!r}: {start} was trained by {method_of(start)!r}, and goes on as it began; "
-            "set tune.method back"
-        )
+    for name, began in tuned_as(start).items() if start else ():
+        if (asked := getattr(params.tune, name)) != began:
+            raise ParamsError(
+                f"tune.{name} = {asked!r}: {start} was trained with {began!r}, and goes on as it began; "
+                f"set tune.{name} back"
+            )
     network = load_base(location(job.out.name), params.numerics.dtype, params.prompt.screenshots)
     if start is None:
         return tunable(network, Tuning(**params.tune.model_dump()), seed)

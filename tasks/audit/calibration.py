@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from scipy.optimize import minimize
-
-from models.calibration import Scale, log_odds
+from models.calibration import Scale, fitted
 from tasks.audit.figures import Judged
 
 
@@ -24,23 +21,15 @@ def halves(judged: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
 
 
 def platt(judged: Sequence[Judged]) -> Scale:
-    """The slope and offset with the highest likelihood of the labels (a logistic regression on the log-odds)."""
-    slope, offset = _fit(judged, [1.0, 0.0])
-    return Scale(slope, offset)
+    """The likeliest slope and offset: a logistic regression on the log-odds, with the prior of training."""
+    return _fit(judged, shifted=True)
 
 
 def temperature(judged: Sequence[Judged]) -> Scale:
-    """The slope, 1/temperature, with the highest likelihood of the labels."""
-    (slope,) = _fit(judged, [1.0])
-    return Scale(slope, 0.0)
+    """The likeliest slope, 1/temperature, with the prior of training."""
+    return _fit(judged, shifted=False)
 
 
-def _fit(judged: Sequence[Judged], start: list[float]) -> list[float]:
-    odds = log_odds(np.array([item.score for item in judged]))
-    inputs = np.column_stack([odds, np.ones_like(odds)])[:, : len(start)]
-    signs = np.array([1.0 if item.case.label else -1.0 for item in judged])
-
-    def loss(weights: np.ndarray) -> float:
-        return float(np.logaddexp(0, -signs * (inputs @ weights)).mean())
-
-    return [float(weight) for weight in minimize(loss, np.array(start), method="BFGS").x]
+def _fit(judged: Sequence[Judged], shifted: bool) -> Scale:
+    scores, labels = [item.score for item in judged], [item.case.label for item in judged]
+    return fitted(scores, labels, [1.0] * len(judged), shifted)

@@ -5,17 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from tiny import contexts
+from transformers import Qwen3VLConfig
 
+from models.engine import EngineError
 from models.half import halved
 from models.inference import TorchEngine
-from models.network import load_base
+from models.network import has_verdicts, load_base, load_reader
 from models.tuning import Tuning, save_tuned, tunable, with_tuned
 from tasks import base as stage
 from tasks.base import BASE, location
 from tasks.files import STATE, digest, read_json
 from tasks.params import Base, Params, load_params
-from tasks.serving import alike, command_of, engines
+from tasks.serving import _servable, alike, command_of, engines
 
 ACTIONS = [["wait", "complete"], ["complete"], ["scroll up"]]
 AGENT, REWARD = STATE / "agent", STATE / "reward"
@@ -74,6 +77,7 @@ def test_there_is_a_server_for_each_base(workspace: Path, params: Params, base: 
         options = command_of(source, [AGENT, REWARD], 1, 1234)
     assert f"--model=.ratchet/served/{digest(base)}-float32" in options
     assert {"--max-loras=2", "--max-lora-rank=16", "--port=1234"} < set(options)
+    assert {'--mm-processor-kwargs={"use_fast": false}', '--hf-overrides={"head_dtype": "float32"}'} < set(options)
     assert not [option for option in options if "memory" in option]
 
     stage.run(params.model_copy(update={"base": Base(agent=str(qwen), reward=str(base))}))
@@ -82,3 +86,30 @@ def test_there_is_a_server_for_each_base(workspace: Path, params: Params, base: 
         options = command_of(source, [AGENT], 1 / 2, 1234)
     assert f"--model=.ratchet/served/{digest(qwen)}-float32" in options
     assert {"--max-loras=1", "--gpu-memory-utilization=0.45"} < set(options)
+
+
+def test_a_served_copy_of_qwen_names_its_whole_processor(workspace: Path, qwen: Path) -> None:
+    """A server has the torchvision that its video half needs; it is made beside the GPU, not on it."""
+    copy = Path(_servable(str(qwen), "float32"))
+    written = read_json(copy / "processor_config.json")
+    assert written["processor_class"] == "Qwen2_5_VLProcessor"
+    assert written["video_processor"] == {"video_processor_type": "Qwen2VLVideoProcessor"}
+    assert has_verdicts(str(copy))
+    assert not torch.cuda.is_initialized()
+    for there, here in zip(_shown(qwen), _shown(copy), strict=True):
+        assert torch.equal(there, here)
+
+
+def _shown(base: Path) -> list[torch.Tensor]:
+    return list(load_reader(str(base), 5).tensors(contexts()[1]).values())
+
+
+def test_a_base_is_loaded_where_it_is_told(base: Path) -> None:
+    assert load_base(str(base), "float32", 0, "meta").model.device.type == "meta"
+
+
+def test_a_tower_that_feeds_later_layers_is_refused(tmp_path: Path) -> None:
+    """Qwen3-VL's, before its weights are read."""
+    Qwen3VLConfig(vision_config={"deepstack_visual_indexes": [1, 2]}).save_pretrained(tmp_path)
+    with pytest.raises(EngineError, match=r"deepstack_visual_indexes, as Qwen3-VL's.*set base.agent and base.reward"):
+        load_base(str(tmp_path), "float32", 0)

@@ -13,7 +13,10 @@ from tiny import journey
 from environments.types import COMPLETE, Action, Kind
 from models.calibration import Calibration, Scale
 from models.engine import Source, members, role_of
+from models.network import load_base
 from models.roles import ENSEMBLE, Ensemble, RewardModel, Together, load_reward_model
+from models.tuning import Method, Tuning, save_tuned, tunable
+from tasks.errors import ParamsError
 from tasks.files import ROUND, SEED, STATE, copy, write_json
 from tasks.params import Params, load_params
 from tasks.train import train_reward, warm_reward
@@ -102,3 +105,26 @@ def test_a_single_one_has_no_members(params: Params, caplog: pytest.LogCaptureFi
     assert "warm_reward: 4 readings of 4 samples" in caplog.messages  # two updates of two
     assert members(SEED / "reward") == [SEED / "reward"]
     assert not (SEED / "reward" / ENSEMBLE).exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "field", "asked", "began"),
+    [
+        ("lora", "method", "full", "lora"),
+        ("lora", "rank", 8, 4),
+        ("lora", "alpha", 16, 8),
+        ("lora", "skip_layers", 2, 1),
+        ("full", "skip_layers", 0, 1),
+    ],
+)
+def test_a_champion_goes_on_only_as_it_began(
+    params: Params, base: Path, method: Method, field: str, asked: object, began: object
+) -> None:
+    champion = STATE / "reward"
+    champion.mkdir()
+    save_tuned(tunable(load_base(str(base), "float32", 5), Tuning(method, 4, 8, 1), 0), champion)
+    tune = params.tune.model_copy(update={"method": method, field: asked})
+    with pytest.raises(ParamsError) as refused:
+        train_reward(params.model_copy(update={"tune": tune}))
+    found = f"{champion} was trained with {began!r}"
+    assert str(refused.value) == f"tune.{field} = {asked!r}: {found}, and goes on as it began; set tune.{field} back"

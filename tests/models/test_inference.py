@@ -71,7 +71,21 @@ def own_answer(network: Network, context: Context) -> str:
     inputs = network.tensors(context)
     kept = {"max_new_tokens": MAX_ANSWER_TOKENS, "eos_token_id": network.end, "do_sample": False}
     output = network.model.generate(**inputs, **kept)
-    return str(network.processor.tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))
+    return network.said(output[0, inputs["input_ids"].shape[1] :].tolist())
+
+
+def test_an_answer_ends_by_its_token_or_when_it_is_too_long(network: Network) -> None:
+    """A token a letter: 40 that are not in quotes, or 128 in all; quotes that are not closed hold the rest."""
+    tokens = network.processor.tokenizer.encode
+
+    def length(answer: str) -> int:
+        return len(network.said(tokens(answer)))
+
+    assert network.said([*tokens("wait"), network.end, *tokens("ing")]) == "wait"
+    assert length("no" * 80) == 40
+    assert length('click "' + "a" * 50 + '" 540,1200' + "0" * 80) == 40 + 52
+    assert length('type "' + "a" * 200) == 128
+    assert length('type "a\\"' + "b" * 200) == 128  # a quote within quotes
 
 
 def test_greedy_answers_are_those_of_generate(network: Network) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from tiny import contexts, journey, pictures_seen, png
+from tokenizers.processors import TemplateProcessing
 
 from models.network import Network
 from models.prompts import Context
@@ -17,6 +18,18 @@ def everything() -> list[Context]:
 def test_tokens_are_those_of_the_processor(network: Network) -> None:
     for context, prompt in zip(everything(), read(network, everything(), Album()), strict=True):
         assert [token for run in prompt.runs for token in run.ids] == network.tensors(context)["input_ids"][0].tolist()
+
+
+def test_a_token_that_begins_texts_is_said_once(network: Network) -> None:
+    """Of a tokenizer that puts one before every text, as Llama's does."""
+    tokenizer, begins = network.processor.tokenizer, "<|im_start|>"
+    number = tokenizer.convert_tokens_to_ids(begins)
+    with_it = TemplateProcessing(single=f"{begins} $A", special_tokens=[(begins, number)])
+    tokenizer.backend_tokenizer.post_processor = with_it
+    for context, prompt in zip(everything(), read(network, everything(), Album()), strict=True):
+        found = [token for run in prompt.runs for token in run.ids]
+        assert found == network.tensors(context)["input_ids"][0].tolist()
+        assert found.count(number) == 1 + network.prompt(context)[0].count(begins)
 
 
 def test_positions_are_those_of_the_model(network: Network) -> None:

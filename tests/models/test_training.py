@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import math
 from contextlib import nullcontext
 from dataclasses import replace
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from models import network as networks
 from models import training
+from models.engine import MAX_ANSWER_TOKENS
 from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.packing import Sample, imitation, loss
@@ -237,3 +239,27 @@ def test_every_sample_is_drawn_whatever_the_batch(network: Network) -> None:
 def test_no_rows_is_refused(network: Network, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no rows"):
         train(network, [], SCHEDULE, tmp_path, silent)
+
+
+def test_a_click_on_a_long_address_is_learnt_and_said(base: Path, tmp_path: Path) -> None:
+    """A token a letter here; of Qwen2.5-VL's, a label of 80 letters takes 60."""
+    network, action = fresh(base), f'click link "https://{"example/" * 9}" 540,1200'
+    assert 40 < len(network.answer_tokens(action)) < MAX_ANSWER_TOKENS
+    samples = [imitation(network, contexts()[0], action)]
+    train(network, samples, Schedule(60, 1, 0.02, 0), tmp_path, silent)
+    assert TorchEngine(network).sample(contexts()[:1], 1, 0.0) == [{action: 1}]
+
+
+def test_actions_that_no_agent_can_say_are_told_once(
+    base: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    network = fresh(base)
+    actions = ["w" * 40, "w" * 41, *(f'type "{"w" * letters}"' for letters in (120, 121, 122))]
+    samples = [imitation(network, contexts()[0], action) for action in actions]
+    with caplog.at_level(logging.WARNING, "ratchet"):
+        train(network, samples, Schedule(2, 2, 0.02, 0), tmp_path, silent)
+    (said,) = caplog.messages
+    assert said.startswith(
+        "2 of 5 actions to learn are longer than an agent may say (128 tokens, 40 of them not in quotes); "
+        'the longest, of 130: type "www'
+    )

@@ -16,14 +16,14 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
-from tiny import SERVABLE, build_tiny_base, contexts
+from tiny import SERVABLE, build_tiny_base, build_tiny_qwen, contexts
 
 from environments.registry import load_goals, open_world
 from environments.types import Instance
 from models.calibration import read_calibration
 from models.engine import MIN_P, Engine, EngineError, Served, Source
 from models.inference import TorchEngine
-from models.network import Network, load_base
+from models.network import Network, load_base, save
 from models.packing import imitation
 from models.prompts import context_at
 from models.roles import Agent, RewardModel, load_reward_model
@@ -33,7 +33,7 @@ from models.vllm import Server, VllmEngine
 from tasks.base import BASE, EMBEDDED
 from tasks.demonstrate import demonstrate
 from tasks.explore import explore
-from tasks.files import STATE, write_json
+from tasks.files import STATE, read_json, write_json
 from tasks.params import Engine as EngineParams
 from tasks.params import Params, Prompt, load_params
 from tasks.rollout import greedy
@@ -47,6 +47,7 @@ TOLERANCE = 1e-4  # of a score in 0..1; both engines add up float32 numbers, eac
 ACTIONS = [["wait", "complete", 'type "a longer one"'], ["complete"], ["scroll up", "wait"]]
 SCREENSHOTS = 5  # past ones in a prompt
 AGENT, REWARD = STATE / "agent", STATE / "reward"
+QWEN_PROCESSOR = "Qwen2_5_VLProcessor"
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +68,8 @@ def instances(params: Params) -> list[Instance]:
 def workspace(tmp_path_factory: pytest.TempPathFactory, instances: list[Instance]) -> Iterator[Path]:
     """A workspace with a tiny base, without verdict tokens of its own, and two champions; the current directory."""
     assert (CHECKOUT / ".ratchet/vllm").exists(), "run `make vllm`"
-    root = tmp_path_factory.mktemp("workspace")
-    (root / ".ratchet").mkdir()
-    (root / ".ratchet/vllm").symlink_to(CHECKOUT / ".ratchet/vllm")
+    root = _furnished(tmp_path_factory.mktemp("workspace"))
     build_tiny_base(root / BASE / EMBEDDED, SERVABLE)
-    write_json(root / BASE / "bases.json", {role: {"model": EMBEDDED} for role in ("agent", "reward")})
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         save_tuned(_taught(instances, root / "scratch"), AGENT)
@@ -85,8 +83,16 @@ def source(workspace: Path, params: Params) -> Iterator[Source]:
         yield found
 
 
-def _base() -> Network:
-    return load_base(str(BASE / EMBEDDED), "float32", SCREENSHOTS)
+def _furnished(root: Path) -> Path:
+    """A workspace but for the base."""
+    (root / ".ratchet").mkdir()
+    (root / ".ratchet/vllm").symlink_to(CHECKOUT / ".ratchet/vllm")
+    write_json(root / BASE / "bases.json", {role: {"model": EMBEDDED} for role in ("agent", "reward")})
+    return root
+
+
+def _base(dtype: str = "float32") -> Network:
+    return load_base(str(BASE / EMBEDDED), dtype, SCREENSHOTS)
 
 
 def _random(seed: int) -> Network:
@@ -110,8 +116,8 @@ def _taught(instances: list[Instance], scratch: Path) -> Network:
     return network
 
 
-def in_process(adapter: Path) -> TorchEngine:
-    return TorchEngine(with_tuned(_base(), adapter))
+def in_process(adapter: Path, dtype: str = "float32") -> TorchEngine:
+    return TorchEngine(with_tuned(_base(dtype), adapter))
 
 
 def assert_same_scores(first: Engine, second: Engine) -> None:
@@ -249,3 +255,45 @@ def test_no_server_at_the_named_address_is_refused(workspace: Path, params: Para
         engines("test", nowhere, [AGENT]),
     ):
         pass
+
+
+def test_qwen_is_served_as_it_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, params: Params) -> None:
+    """A base without verdict tokens, its images' settings in a file of their own, and nothing said of videos."""
+    monkeypatch.chdir(_furnished(tmp_path))
+    base = build_tiny_qwen(BASE / EMBEDDED)
+    settings = read_json(base / "processor_config.json")
+    write_json(base / "preprocessor_config.json", settings["image_processor"] | {"processor_class": QWEN_PROCESSOR})
+    (base / "processor_config.json").unlink()
+    save_tuned(_random(seed=2), REWARD)
+    with engines("test", params, [REWARD]) as source:
+        served = source.engine(REWARD)
+        assert_same_scores(served, in_process(REWARD))
+        assert served.sample(contexts(), 1, 0.0) == in_process(REWARD).sample(contexts(), 1, 0.0)
+
+
+def test_scores_in_bfloat16_are_not_in_its_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, params: Params
+) -> None:
+    """Both verdicts' logits are near 400, where those are 2 wide: five of the six actions would be judged alike."""
+    monkeypatch.chdir(_furnished(tmp_path))
+    _raise_verdicts(build_tiny_base(BASE / EMBEDDED, SERVABLE))
+    save_tuned(_random(seed=2), REWARD)
+    half = params.model_copy(update={"numerics": params.numerics.model_copy(update={"dtype": "bfloat16"})})
+    expected = in_process(REWARD, "bfloat16").score(contexts(), ACTIONS)
+    with engines("test", half, [REWARD]) as source:
+        found = source.engine(REWARD).score(contexts(), ACTIONS)
+    assert found == [pytest.approx(row, abs=0.05) for row in expected]
+    assert len({round(score, 3) for row in found for score in row}) == 6
+
+
+def _raise_verdicts(base: Path) -> None:
+    """Give the base verdict tokens whose logits are near each other and high, after an answer to a context."""
+    network = _base()
+    context = contexts()[0]
+    shown = network.tensors(context)
+    shown["input_ids"] = torch.cat([shown["input_ids"], torch.tensor([network.answer_tokens("wait")])], dim=1)
+    shown["attention_mask"] = torch.ones_like(shown["input_ids"])
+    with torch.no_grad():
+        hidden = network.hidden(**shown).last_hidden_state[0, -1]
+        network.model.get_output_embeddings().weight[list(network.verdicts)] += 400 * hidden / hidden.square().sum()
+    save(network, base)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
+from operator import mul
+from statistics import fmean
 
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -117,13 +120,23 @@ def test_lengths(length: int, name: str) -> None:
 
 
 def test_platt_is_a_logistic_regression_on_the_log_odds() -> None:
-    cases = many(400)
-    kept = [item for item in cases if 1e-6 < item.score < 1 - 1e-6]
-    odds = [[math.log(item.score / (1 - item.score))] for item in kept]
-    model = LogisticRegression(C=1e9, tol=1e-10, max_iter=1000).fit(odds, [item.case.label for item in kept])
+    """Near that without a prior; at the optimum, the slope of the loss is that of the prior, by hand."""
+    kept = [item for item in many(400) if 1e-6 < item.score < 1 - 1e-6]
+    odds, labels = [math.log(item.score / (1 - item.score)) for item in kept], [item.case.label for item in kept]
+    model = LogisticRegression(C=1e9, tol=1e-10, max_iter=1000).fit([[one] for one in odds], labels)
     found = platt(kept)
-    assert found.slope == pytest.approx(model.coef_[0, 0], abs=1e-3)
-    assert found.offset == pytest.approx(model.intercept_[0], abs=1e-3)
+    assert (found.slope, found.offset) == pytest.approx((model.coef_[0, 0], model.intercept_[0]), abs=0.1)
+    wrong = [found.apply(item.score) - item.case.label for item in kept]
+    assert fmean(map(mul, wrong, odds)) == pytest.approx(-0.02 * (found.slope - 1), abs=1e-5)
+    assert fmean(wrong) == pytest.approx(-0.02 * found.offset, abs=1e-5)
+
+
+@pytest.mark.parametrize("scale", [platt, temperature])
+def test_a_half_without_a_mistake_is_no_certainty(scale: Callable[[list[Judged]], Scale]) -> None:
+    """Without a prior the likeliest slope is endless."""
+    found = scale([judged(at % 2 == 0, 0.9 if at % 2 == 0 else 0.1) for at in range(40)])
+    assert 1 < found.slope < 5
+    assert [found.apply(score) for score in (0.0, 1.0)] == pytest.approx([0, 1], abs=1e-3)
 
 
 def test_a_temperature_undoes_overconfidence() -> None:
