@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from environments.types import Action, Element, Observation, Step
+from environments.types import Action, Element, Episode, Observation, Step
 
 _FIELDS = ("textbox", "password", "textarea")
 _BOXES = ("checkbox", "radio", "switch")
@@ -32,6 +32,12 @@ class Context:
 def context_at(instruction: str, steps: Sequence[Step], observation: Observation) -> Context:
     """The context in which ``observation`` is seen after ``steps``."""
     return Context(instruction, tuple((step.observation.screenshot, step.action) for step in steps), observation)
+
+
+def context_of(episode: Episode, place: int, instruction: str = "") -> Context:
+    """What is known at a step of an episode, or past its last act, in the words of another ``instruction`` if given."""
+    screen = episode.acts[place].observation if place < len(episode.acts) else episode.last
+    return context_at(instruction or episode.instruction, episode.acts[:place], screen)
 
 
 def left_out(past: int, screenshots: int) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from environments.types import COMPLETE, Action
 from models.engine import Source
-from models.prompts import Context, context_at
+from models.prompts import context_of
 from models.roles import load_reward_model
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
 from tasks.generators import Generator
@@ -100,13 +100,6 @@ def options(trajectory: Trajectory, step: int) -> list[Action]:
     return [acts[step].action, *islice(chain([COMPLETE], wrong_actions(trajectory, step)), MOST)]
 
 
-def context(trajectory: Trajectory, step: int, instruction: str | None = None) -> Context:
-    """What a model is shown at a step of a trajectory; of its own instruction, if told none."""
-    episode = trajectory.episode
-    screen = episode.acts[step].observation if step < len(episode.acts) else episode.last
-    return context_at(instruction or episode.instruction, episode.acts[:step], screen)
-
-
 def make_worker(source: Source) -> Callable[[tuple[Trajectory, Sequence[int]]], list[dict[str, object]]]:
     """What tries everything at some steps of a demonstration."""
     reward = load_reward_model(source, STATE / "reward")
@@ -114,7 +107,7 @@ def make_worker(source: Source) -> Callable[[tuple[Trajectory, Sequence[int]]], 
     def attack(unit: tuple[Trajectory, Sequence[int]]) -> list[dict[str, object]]:
         trajectory, steps = unit
         tried = [options(trajectory, step) for step in steps]
-        scores = reward.fresh().score([context(trajectory, step) for step in steps], tried)
+        scores = reward.fresh().score([context_of(trajectory.episode, step) for step in steps], tried)
         return [
             {"trajectory": trajectory.id, "step": step, "actions": [str(one) for one in actions], "scores": row}
             for step, actions, row in zip(steps, tried, scores, strict=True)

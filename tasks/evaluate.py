@@ -18,7 +18,7 @@ from environments.oracles import known_action, pages
 from environments.registry import load_goals, open_world
 from environments.types import COMPLETE, Action, End, Episode, Goal, Instance, Kind, World
 from models.engine import Source
-from models.prompts import Context, context_at
+from models.prompts import Context, context_of
 from models.roles import Agent, load_reward_model
 from tasks import attack
 from tasks.acceptance import Bar
@@ -260,13 +260,11 @@ def _question(
     action: Action,
     label: bool,
     source: str,
-    instruction: str | None = None,
+    instruction: str = "",
 ) -> Question:
-    screen = episode.acts[place].observation if place < len(episode.acts) else episode.last
-    context = context_at(instruction or episode.instruction, episode.acts[:place], screen)
     query = "outcome" if action.kind is Kind.COMPLETE else "step"
     about = {"id": name, "query": query, "source": source, "kind": action.kind.value, "label": label}
-    return Question(context, action, about)
+    return Question(context_of(episode, place, instruction), action, about)
 
 
 def _verdicts(episodes: Sequence[Trajectory], look: int) -> list[Verdict]:

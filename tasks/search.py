@@ -23,7 +23,7 @@ from environments.types import (
     World,
     WorldError,
 )
-from models.prompts import Context, context_at
+from models.prompts import Context, context_at, context_of
 from tasks.params import Explore
 from tasks.progress import log
 from tasks.walker import Walker
@@ -279,4 +279,4 @@ def score_outcomes(judge: Scorer, episodes: Sequence[Episode]) -> list[float]:
 
 def outcome_context(episode: Episode) -> Context:
     """What is known when an episode is over."""
-    return context_at(episode.instruction, episode.acts, episode.last)
+    return context_of(episode, len(episode.acts))

@@ -16,12 +16,11 @@ from models.engine import members
 from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.packing import Sample, imitation, judgement, preference, referred
-from models.prompts import Context
+from models.prompts import Context, context_of
 from models.roles import ENSEMBLE
 from models.training import Schedule, train
 from models.tuning import Tuning, save_tuned, tunable, tuned_as, with_tuned
 from tasks.attack import KNOWN
-from tasks.attack import context as context_of
 from tasks.base import location
 from tasks.errors import ParamsError
 from tasks.files import CALIBRATION, REHEARSAL, ROUND, SEED, STATE, copy, write_json, write_whole
@@ -94,7 +93,7 @@ def agent_samples(dataset: Path, network: Network) -> list[Sample]:
     """One sample for each agent row of a dataset: the action to imitate in its context."""
     known = {trajectory.id: trajectory for trajectory in read_trajectories(dataset)}
     rows = read_rows(dataset / "agent_rows.parquet", AgentRow)
-    return [imitation(network, context_of(known[row.trajectory], row.step), row.action) for row in rows]
+    return [imitation(network, context_of(known[row.trajectory].episode, row.step), row.action) for row in rows]
 
 
 def preference_samples(dataset: Path, network: Network, beta: float) -> list[Sample]:
@@ -134,7 +133,7 @@ def _judged(dataset: Path, at: Path) -> list[tuple[Context, list[RewardRow]]]:
     for row in read_rows(at, RewardRow):
         grouped.setdefault((row.trajectory, row.step, row.instruction), []).append(row)
     return [
-        (context_of(known[trajectory], step, instruction), rows)
+        (context_of(known[trajectory].episode, step, instruction), rows)
         for (trajectory, step, instruction), rows in grouped.items()
     ]
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from environments.types import Action, GoalError, Instance
 from models.engine import Source
-from models.prompts import Context
+from models.prompts import Context, context_of
 from models.roles import Agent, load_reward_model
 from tasks import versions
 from tasks.audit.cases import LABELLED, Labelled, Part
@@ -127,7 +127,8 @@ def make_scorer(
 def _ask(judge: Judge, item: Labelled, whole_path: bool) -> dict[str, Any]:
     """The scores of a trajectory's cases, in their order, and of the steps that were taken."""
     taken = item.taken if whole_path and any(case.query == "outcome" for case in item.cases) else []
-    asked = [(item.context(case.step, case.instruction), Action.parse(case.action)) for case in item.cases]
+    episode = item.trajectory.episode
+    asked = [(context_of(episode, case.step, case.instruction), Action.parse(case.action)) for case in item.cases]
     alike: dict[Context, dict[Action, float]] = {}
     for context, action in [*asked, *taken]:
         alike.setdefault(context, {})[action] = math.nan

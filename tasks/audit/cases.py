@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from environments.types import COMPLETE, Action, Candidate, Episode, Instance
-from models.prompts import Context, context_at
+from models.prompts import Context, context_of
 from tasks.errors import RecordError
 from tasks.files import read_json, write_json, write_whole
 from tasks.records import Origin, Trajectory, read_trajectories, write_trajectories
@@ -52,17 +52,11 @@ class Labelled:
     trajectory: Trajectory
     cases: tuple[Case, ...]
 
-    def context(self, step: int, instruction: str) -> Context:
-        """What is known at a step, were the goal in the words of ``instruction``."""
-        episode = self.trajectory.episode
-        screen = episode.acts[step].observation if step < len(episode.acts) else episode.last
-        return context_at(instruction, episode.acts[:step], screen)
-
     @property
     def taken(self) -> list[tuple[Context, Action]]:
         """What was done at each step."""
         episode = self.trajectory.episode
-        return [(self.context(place, episode.instruction), step.action) for place, step in enumerate(episode.acts)]
+        return [(context_of(episode, place), step.action) for place, step in enumerate(episode.acts)]
 
 
 def trajectory_of(name: str, episode: Episode, verdict: bool | None = None, agent: str = "") -> Trajectory:

@@ -14,6 +14,7 @@ from itertools import islice
 from environments.types import OPPOSITE, Action, Candidate, Element, Kind, Observation, Step
 from tasks.acceptance import Bar
 from tasks.generators import Generator
+from tasks.quoted import quoted
 from tasks.records import Origin, Trajectory
 from tasks.reward_data.draft import MADE_UP, Draft, unsure
 
@@ -133,9 +134,9 @@ def _comes_later(trajectory: Trajectory, index: int, action: Action) -> bool:
 
 def _typings(instruction: str, like: str) -> list[Action]:
     """Typing the quoted parts of the instruction, then its words: the nearest in length to ``like`` first."""
-    quoted = re.findall(r'"([^"]+)"', instruction)
-    texts = list(dict.fromkeys([*quoted, *re.findall(r"\w+", instruction)]))
-    texts.sort(key=lambda text: (text not in quoted, abs(len(text) - len(like))))
+    first = quoted(instruction)
+    texts = list(dict.fromkeys([*first, *re.findall(r"\w+", instruction)]))
+    texts.sort(key=lambda text: (text not in first, abs(len(text) - len(like))))
     return [Action(Kind.TYPE, text=text) for text in texts]
 
 

@@ -23,6 +23,7 @@ from environments.registry import load_goals
 from environments.types import COMPLETE, Action, Candidate, Instance, Kind
 from models.baselines import RandomAgent
 from models.network import load_base
+from models.prompts import context_of
 from models.tuning import Tuning, save_tuned, tunable
 from tasks.audit.cases import LABELLED
 from tasks.audit.judges import Verifier
@@ -125,7 +126,7 @@ def test_material_of_an_instance(tmp_path: Path) -> None:
     outcomes = [
         (item, case) for item in found for case in item.cases if case.query == "outcome" and case.part != "held-out"
     ]
-    contexts = [item.context(case.step, case.instruction) for item, case in outcomes]
+    contexts = [context_of(item.trajectory.episode, case.step, case.instruction) for item, case in outcomes]
     said = Verifier(instance).score(contexts, [[COMPLETE]] * len(contexts))
     assert said == [[float(case.label)] for _, case in outcomes]
 

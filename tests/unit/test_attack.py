@@ -8,7 +8,8 @@ import pytest
 from hand_built import COMPLETE, MAIL, NAME, POST, SUBMIT, click, demonstration, typed
 
 from environments.types import Element
-from tasks.attack import MOST, Assault, context, draw, options, rows_of
+from models.prompts import context_of
+from tasks.attack import MOST, Assault, draw, options, rows_of
 
 PATH = demonstration(click(NAME), typed("Ann"), click(SUBMIT))
 
@@ -44,14 +45,14 @@ def test_at_the_end_to_stop_is_right_and_to_go_on_is_wrong() -> None:
 
 
 def test_the_model_is_shown_what_had_been_done_and_the_screen() -> None:
-    shown = context(PATH, 3)
+    shown = context_of(PATH.episode, 3)
     assert [str(action) for _, action in shown.history] == [
         'click textbox "" 70,40',
         'type "Ann"',
         'click button "Submit" 50,130',
     ]
     assert shown.observation == PATH.episode.last
-    assert context(PATH, 0).observation == PATH.episode.steps[0].observation
+    assert context_of(PATH.episode, 0).observation == PATH.episode.steps[0].observation
 
 
 @pytest.mark.parametrize(
