@@ -61,7 +61,14 @@ class TorchEngine:
             rows = [row for _, row in going]
             places = [_after(planted.forest.trees, places[parent], row.tokens[-1]) for parent, row in going]
             _reach(planted, rows, places, known)
-        return [Counter({self._network.text(tokens): count for tokens, count in found.items()}) for found in answers]
+        return [self._texts(found) for found in answers]
+
+    def _texts(self, found: Counter[tuple[int, ...]]) -> Counter[str]:
+        """What answers say, and how often: several may spell the same in other tokens."""
+        texts = Counter[str]()
+        for tokens, count in found.items():
+            texts[self._network.text(tokens)] += count
+        return texts
 
     @torch.inference_mode()
     def score(self, contexts: Sequence[Context], answers: Sequence[Sequence[str]]) -> list[list[float]]:

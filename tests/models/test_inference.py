@@ -192,6 +192,13 @@ def test_the_same_seed_gives_the_same_samples(network: Network) -> None:
     assert [answers.total() for answers in draws[0]] == [5, 5, 5]
 
 
+def test_answers_that_spell_the_same_count_together(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    apart = TorchEngine(network).sample(contexts(), 8, 1.0, "a")
+    assert max(len(answers) for answers in apart) > 1
+    monkeypatch.setattr(Network, "text", lambda _, tokens: "wait")
+    assert TorchEngine(network).sample(contexts(), 8, 1.0, "a") == [Counter({"wait": 8})] * 3
+
+
 def test_one_of_the_samples_may_be_the_likeliest_answer(network: Network) -> None:
     whole = TorchEngine(network).sample(contexts(), 5, 1.0, "a", likeliest=True)
     drawn = TorchEngine(network).sample(contexts(), 4, 1.0, "a")
