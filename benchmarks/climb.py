@@ -56,7 +56,7 @@ COMMON: dict[str, Any] = {
     "propose": {"per_goal": 4},
     "filter": {"accept": 0.6},
     "train_reward": {"updates": 144},
-    "train_agent": {"updates": 100, "learning_rate": 1.5e-4},
+    "train_agent": {"updates": 50, "learning_rate": 4e-4},
     "evaluate": {"per_goal": 2, "looks": 8},
 }
 NOBODY = ("-c", "user.name=Ratchet", "-c", "user.email=ratchet@localhost")  # commits, for git may know nobody

@@ -29,7 +29,7 @@ from tasks.params import Params, load_params
 from tasks.plan import Plan
 from tasks.records import AgentRow, Trajectory, read_trajectories, write_rows, write_trajectories
 from tasks.statistics import wilson
-from tasks.train import agent_samples
+from tasks.train import agent_samples, news
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,8 @@ def trained(arm: Arm, explored: Sequence[Trajectory], params: Params, folder: Pa
         known: list[Sample] = [sample for part in older for sample in agent_samples(part, network)]
         replayed = random.Random(params.seed).sample(known, min(len(known), len(fresh)))
         schedule = Schedule(settings.updates, settings.batch_rows, settings.learning_rate, params.seed)
-        train(network, [*fresh, *replayed, *agent_samples(REHEARSAL, network)], schedule, Path(kept), _quiet)
+        samples = news(network, [*fresh, *replayed, *agent_samples(REHEARSAL, network)], settings.known)
+        train(network, samples, schedule, Path(kept), _quiet)
     folder.mkdir()
     save_tuned(network, folder)
 

@@ -91,18 +91,24 @@ def preference(network: Network, context: Context, right: str, wrong: Sequence[s
     return Sample(context, tuple(_answer(network, action, 0.0) for action in (right, *wrong)), beta=beta)
 
 
-@torch.inference_mode()
 def referred(network: Network, samples: Sequence[Sample]) -> list[Sample]:
     """Samples whose preferences are measured from the network as it is now."""
+    return [
+        replace(sample, reference=log_likelihoods(network, [sample])[0]) if sample.beta else sample
+        for sample in samples
+    ]
+
+
+@torch.inference_mode()
+def log_likelihoods(network: Network, samples: Sequence[Sample]) -> list[tuple[float, ...]]:
+    """Of each sample those of its branches: of all targets of a branch together, each among all tokens."""
+    with network.autocast():
+        computed = _compute(lay(network, samples))
+        surprise = _surprise(network.head(computed.states), computed.targets, ())
     found = []
-    for sample in samples:
-        if sample.beta:
-            with network.autocast():
-                computed = _compute(lay(network, [sample]))
-                surprise = _surprise(network.head(computed.states), computed.targets, ())
-            found.append(replace(sample, reference=tuple(_likelihoods(-surprise, computed.targets).tolist())))
-        else:
-            found.append(sample)
+    for number in range(len(samples)):
+        mine = [place for place, target in enumerate(computed.targets) if target.owner == number]
+        found.append(tuple(_likelihoods(-surprise[mine], [computed.targets[place] for place in mine]).tolist()))
     return found
 
 

@@ -119,12 +119,15 @@ class Retrain(Train):
 
 
 class RetrainAgent(Retrain):
-    """``preference``: beta of preferring right candidates to wrong ones, beside imitation; null is imitation alone.
+    """``known``: actions as likely as this to the champion are not trained on, 1 leaves out none.
+
+    ``preference``: beta of preferring right candidates to wrong ones, beside imitation; null is imitation alone.
 
     Direct preference optimisation (Rafailov et al. 2023), on the steps of which reward rows know both. Beta weighs the
     divergence from the champion. Every eighth of these steps is held back: when their loss rises, the training ends.
     """
 
+    known: float = Field(gt=0, le=1)
     preference: float | None = Field(gt=0, le=10)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +16,7 @@ from models.calibration import Calibration, Scale, fitted
 from models.engine import members
 from models.inference import TorchEngine
 from models.network import Network, load_base
-from models.packing import Sample, imitation, judgement, preference, referred
+from models.packing import Sample, imitation, judgement, log_likelihoods, preference, referred
 from models.prompts import Context, context_of
 from models.roles import ENSEMBLE
 from models.training import Schedule, train
@@ -30,6 +31,7 @@ from tasks.records import AgentRow, RewardRow, read_rows, read_trajectories
 from tasks.stages import scratch
 
 _HELD_EVERY = 8
+_TOGETHER = 8  # samples read at once: those of a trajectory follow each other, and share their beginning
 SamplesOf = Callable[[Path, Network], list[Sample]]
 
 
@@ -69,7 +71,7 @@ def train_agent(params: Params) -> None:
     replayed = _with_replay(samples_of, params.train_agent, params.seed)
 
     def samples(network: Network) -> list[Sample]:
-        return [*replayed(network), *agent_samples(REHEARSAL, network)]
+        return news(network, [*replayed(network), *agent_samples(REHEARSAL, network)], params.train_agent.known)
 
     _run(_Job("train_agent", params.train_agent, STATE / "agent", samples, ROUND / "agent"), params)
 
@@ -94,6 +96,20 @@ def agent_samples(dataset: Path, network: Network) -> list[Sample]:
     known = {trajectory.id: trajectory for trajectory in read_trajectories(dataset)}
     rows = read_rows(dataset / "agent_rows.parquet", AgentRow)
     return [imitation(network, context_of(known[row.trajectory].episode, row.step), row.action) for row in rows]
+
+
+def news(network: Network, samples: Sequence[Sample], known: float) -> list[Sample]:
+    """The samples to learn from: preferences, and the actions that are less likely than ``known`` to the network.
+
+    Most of what an agent's own search finds, the agent does anyway, and most of a training would read that
+    (docs/decisions/0058-what-is-news.md). Where nothing is news, all samples.
+    """
+    likely: list[float] = []
+    for start in range(0, len(samples), _TOGETHER):
+        likely += [math.exp(of[0]) for of in log_likelihoods(network, samples[start : start + _TOGETHER])]
+    found = [sample for sample, one in zip(samples, likely, strict=True) if sample.beta or one < known]
+    log.info("%d of %d samples are news", len(found), len(samples))
+    return found or list(samples)
 
 
 def preference_samples(dataset: Path, network: Network, beta: float) -> list[Sample]:

@@ -12,7 +12,7 @@ from tiny import contexts, journey, pictures_seen
 from models import packing
 from models.inference import TorchEngine
 from models.network import Network, load_base
-from models.packing import Branch, Sample, imitation, judgement, loss, preference, referred
+from models.packing import Branch, Sample, imitation, judgement, log_likelihoods, loss, preference, referred
 from models.reading import Album, plant, read
 from models.tree import ROOT, Tree, text
 from models.tuning import Method, Tuning, tunable
@@ -227,6 +227,15 @@ def test_a_preference_is_learnt_beside_imitation(tuned: Network) -> None:
             if weight.grad is not None:
                 weight.sub_(0.1 * weight.grad)
     assert loss(tuned, [preferred]).item() < math.log(2)
+
+
+def test_likelihoods_of_samples_read_together_are_those_of_the_engine(tuned: Network) -> None:
+    asked = [(contexts()[1], ["click b0"]), (contexts()[1], ["wait", "click b1"]), (contexts()[2], ["click b1"])]
+    samples = [preference(tuned, context, actions[0], actions[1:], beta=1.0) for context, actions in asked]
+    for found, (context, actions) in zip(log_likelihoods(tuned, samples), asked, strict=True):
+        (means,) = TorchEngine(tuned).likelihood([context], [actions])
+        expected = [mean * len(tuned.answer_tokens(action)) for mean, action in zip(means, actions, strict=True)]
+        assert found == pytest.approx(expected, rel=1e-4)
 
 
 def test_what_is_no_preference_has_no_reference(network: Network) -> None:

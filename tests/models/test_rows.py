@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import exp
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from models.inference import TorchEngine
 from models.network import Network
 from models.packing import Sample, imitation, preference
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, write_rows, write_trajectories
-from tasks.train import _parted, agent_samples, calibrated, preference_samples, reward_samples
+from tasks.train import _parted, agent_samples, calibrated, news, preference_samples, reward_samples
 
 ABOUT = {"trajectory": "t", "goal": "go", "seed": 1, "round": 1, "agent": "", "reward": ""}
 
@@ -110,6 +111,25 @@ def test_a_network_is_calibrated_on_rows(network: Network, dataset: Path) -> Non
     assert (found.step.slope, found.step.offset) == pytest.approx((expected.slope, expected.offset), abs=1e-3)
     assert found.outcome == AS_IT_IS  # one row alone
     assert calibrated(network, dataset / "missing") == Calibration()
+
+
+def test_what_the_network_says_anyway_is_no_news(network: Network) -> None:
+    """More samples than are read at once; a preference is kept whatever it prefers."""
+    contexts = journey(12)
+    samples = [imitation(network, context, "wait") for context in contexts]
+    preferred = preference(network, contexts[0], "wait", ["click b1"], 0.1)
+    length = len(network.answer_tokens("wait"))
+    means = TorchEngine(network).likelihood(contexts, [["wait"]] * len(contexts))
+    likelihoods = [exp(row[0] * length) for row in means]
+    known = sum(sorted(likelihoods)[5:7]) / 2
+    expected = [sample for sample, one in zip(samples, likelihoods, strict=True) if one < known]
+    assert len(expected) == 6
+    assert news(network, [*samples, preferred], known) == [*expected, preferred]
+
+
+def test_where_nothing_is_news_all_is_gone_over(network: Network) -> None:
+    samples = [imitation(network, context, "wait") for context in journey(2)]
+    assert news(network, samples, 1e-30) == samples
 
 
 def test_every_eighth_preference_is_held_back(network: Network) -> None:
