@@ -119,7 +119,7 @@ class Retrain(Train):
 
 
 class RetrainAgent(Retrain):
-    """``known``: actions as likely as this to the champion are not trained on, 1 leaves out none.
+    """``known``: actions that the champion gives this likelihood, or a higher one, are not trained on.
 
     ``preference``: beta of preferring right candidates to wrong ones, beside imitation; null is imitation alone.
 

@@ -104,12 +104,13 @@ def news(network: Network, samples: Sequence[Sample], known: float) -> list[Samp
     Most of what an agent's own search finds, the agent does anyway, and most of a training would read that
     (docs/decisions/0058-what-is-news.md). Where nothing is news, all samples.
     """
+    imitated, preferred = ([sample for sample in samples if bool(sample.beta) is of] for of in (False, True))
     likely: list[float] = []
-    for start in range(0, len(samples), _TOGETHER):
-        likely += [math.exp(of[0]) for of in log_likelihoods(network, samples[start : start + _TOGETHER])]
-    found = [sample for sample, one in zip(samples, likely, strict=True) if sample.beta or one < known]
-    log.info("%d of %d samples are news", len(found), len(samples))
-    return found or list(samples)
+    for start in range(0, len(imitated), _TOGETHER):
+        likely += [math.exp(of) for (of,) in log_likelihoods(network, imitated[start : start + _TOGETHER])]
+    found = [sample for sample, one in zip(imitated, likely, strict=True) if one < known]
+    log.info("%d of %d actions to imitate are news", len(found), len(imitated))
+    return [*found, *preferred] or list(samples)
 
 
 def preference_samples(dataset: Path, network: Network, beta: float) -> list[Sample]:
