@@ -34,8 +34,8 @@ import yaml
 from scipy.stats import t
 
 from environments.registry import load_goals
+from tasks.evidence.statistics import wilson
 from tasks.files import digest
-from tasks.statistics import wilson
 
 GOALS = (
     "click-button", "click-color", "click-dialog-2", "click-link", "click-shape", "click-tab", "click-widget",

@@ -34,6 +34,7 @@ from models.tuning import Tuning, save_tuned, tunable
 from tasks.acceptance import Bar
 from tasks.base import location
 from tasks.demonstrate import demonstrate
+from tasks.evidence.statistics import wilson
 from tasks.files import WORK, read_json, write_json, write_whole
 from tasks.filter import agent_rows
 from tasks.params import load_params
@@ -41,7 +42,6 @@ from tasks.records import Origin, Trajectory
 from tasks.rehearse import exercises
 from tasks.search import Proposer
 from tasks.stages import pin
-from tasks.statistics import wilson
 
 GOALS = Path(__file__).parents[1] / "data" / "goals"
 TEXT = (

@@ -30,7 +30,7 @@ from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.prompts import Context
 from tasks.base import location
-from tasks.statistics import wilson
+from tasks.evidence.statistics import wilson
 
 LINES = 2  # of an answer of several lines, that are looked at
 KINDS = ("exercise", *(generator.__name__ for generator in LESSONS))

@@ -23,12 +23,12 @@ from models.training import Schedule, train
 from models.tuning import save_tuned, with_tuned
 from tasks.acceptance import Bar, Rejection, judge
 from tasks.base import location
+from tasks.curriculum.plan import Plan
+from tasks.evidence.statistics import wilson
 from tasks.files import REHEARSAL, ROUND, STATE, read_json
 from tasks.filter import agent_rows
 from tasks.params import Params, load_params
-from tasks.plan import Plan
 from tasks.records import AgentRow, Trajectory, read_trajectories, write_rows, write_trajectories
-from tasks.statistics import wilson
 from tasks.train import agent_samples, news
 
 

@@ -28,15 +28,15 @@ from models.tuning import Tuning, tunable, with_tuned
 from tasks.acceptance import Bar
 from tasks.attack import KNOWN
 from tasks.base import location
+from tasks.curriculum.plan import Plan
 from tasks.evaluate import Question, live
+from tasks.evidence.metrics import ACCEPT
+from tasks.evidence.statistics import auc, classification, f1_interval
 from tasks.files import CALIBRATION, ROUND, SEED, STATE, read_json
 from tasks.generators import Generator
-from tasks.metrics import ACCEPT
 from tasks.params import Params, Train, load_params
-from tasks.plan import Plan
 from tasks.records import RewardRow, read_rows, read_trajectories, write_rows
 from tasks.reward_data import reward_rows
-from tasks.statistics import auc, classification, f1_interval
 from tasks.train import calibrated, reward_samples
 
 DEMONSTRATIONS = SEED / "demonstrations"

@@ -17,14 +17,14 @@ from environments.registry import load_goals
 from environments.types import Goal, Instance
 from models.engine import Engine, Source
 from models.roles import Agent
+from tasks.evidence.statistics import wilson
 from tasks.files import STATE
 from tasks.params import load_params
-from tasks.rollout import greedy
 from tasks.search import Proposer
-from tasks.serving import engines
+from tasks.search.rollout import greedy
 from tasks.stages import pin
-from tasks.statistics import wilson
 from tasks.workers import JSON, Crew, spread
+from tasks.workers.serving import engines
 
 FIRST_SEED = 1_800_000_000  # of no round, no demonstration, no evaluation
 TOGETHER = 25  # episodes of a goal that a worker plays at a time

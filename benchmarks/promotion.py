@@ -25,10 +25,10 @@ from scipy.optimize import brentq
 
 from tasks import versions
 from tasks.decide import decide
-from tasks.metrics import Verdict
+from tasks.evidence.metrics import Verdict
+from tasks.evidence.statistics import wilson
 from tasks.records import read_trajectories
 from tasks.rounds import past_rounds
-from tasks.statistics import wilson
 
 GAINS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
 SIMULATED_GOALS = 12

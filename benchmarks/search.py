@@ -24,15 +24,15 @@ from models.calibration import Calibration
 from models.engine import Source, members
 from models.prompts import Context, context_at
 from models.roles import Agent, RewardModel, load_reward_model
+from tasks.evidence.statistics import wilson
 from tasks.files import SEED, STATE
 from tasks.params import Params, load_params
 from tasks.records import read_trajectories
 from tasks.search import Search, find
-from tasks.serving import engines
+from tasks.search.walker import Walker
 from tasks.stages import pin
-from tasks.statistics import wilson
-from tasks.walker import Walker
 from tasks.workers import JSON, Crew, spread
+from tasks.workers.serving import engines
 
 FIRST_SEED = 1_900_000_000  # held out, and of no round
 CANDIDATES, REPEATS = 10, 3

@@ -25,7 +25,7 @@ import psutil
 from benchmarks.wander import Wanderer, goals
 from environments.registry import open_world
 from environments.types import End, Goal, Instance
-from tasks.rollout import Attempt
+from tasks.search.rollout import Attempt
 from tasks.workers import JSON, Crew, spread
 
 UNIT = 50  # episodes that a worker plays in one world

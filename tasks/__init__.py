@@ -1,1 +1,1 @@
-"""What a stage does: one module a stage, plus lineage (MLflow) and versions (DVC and git)."""
+"""What a stage does: one module a stage. What several stages use has a folder a subject (docs/architecture.md)."""

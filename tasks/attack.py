@@ -17,16 +17,16 @@ from environments.types import COMPLETE, Action
 from models.engine import Source
 from models.prompts import context_of
 from models.roles import load_reward_model
+from tasks.evidence.metrics import success
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
 from tasks.generators import Generator
-from tasks.metrics import success
 from tasks.params import Params
 from tasks.records import Origin, RewardRow, Trajectory, read_trajectories, write_rows
 from tasks.reward_data.draft import Draft
 from tasks.reward_data.rule import siblings, wrong_actions
-from tasks.serving import engines
 from tasks.stages import scratch
 from tasks.workers import JSON, Crew, spread
+from tasks.workers.serving import engines
 
 MOST = 12  # wrong actions tried on a step
 LIKED = 0.5  # p(+) from which a wrong action is liked

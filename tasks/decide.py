@@ -2,8 +2,8 @@
 
 Both are judged on the same cases, champion against challenger, so that how hard a case is cancels out. The agents'
 test is sequential, over the looks that evaluate took at them. The monitors must not raise an alarm, and nothing else
-may speak against a reward model (:mod:`tasks.objections`). A champion under which the first round after its promotion
-raises an alarm is rolled back: the state keeps the one that it replaced in ``before`` for as long.
+may speak against a reward model (:mod:`tasks.evidence.objections`). A champion under which the first round after its
+promotion raises an alarm is rolled back: the state keeps the one that it replaced in ``before`` for as long.
 The reward model's judgements of one trajectory are related, and the test counts each as a case of its own: its
 p-value is somewhat too small where judgements of the same trajectory agree.
 """
@@ -17,18 +17,18 @@ from typing import Any
 
 from environments.types import End, Instance
 from tasks.acceptance import Bar, rejections
-from tasks.balance import Setting, rebalanced
 from tasks.curriculum import Curriculum
+from tasks.curriculum.balance import Setting, rebalanced
+from tasks.curriculum.plan import Plan
 from tasks.errors import RecordError
+from tasks.evidence.metrics import Judgement, Verdict, correct, pairs_by_look, success
+from tasks.evidence.monitors import in_doubt, raised, watch
+from tasks.evidence.objections import objections
+from tasks.evidence.statistics import sequential_test
 from tasks.files import ROUND, STATE, copy, read_json, write_json, write_whole
-from tasks.metrics import Judgement, Verdict, correct, pairs_by_look, success
-from tasks.monitors import in_doubt, raised, watch
-from tasks.objections import objections
 from tasks.params import Params
-from tasks.plan import Plan
 from tasks.propose import setting_of
 from tasks.records import Trajectory, read_trajectories
-from tasks.statistics import sequential_test
 
 
 def run(params: Params) -> None:

@@ -2,7 +2,7 @@
 
 The reward models judge labelled actions: held-out pairs made from oracle episodes by the same rules as training
 rows, live steps and outcomes of the challenger agent, attacks and canaries. Here alone is the world's verdict read:
-that on explored paths too (:mod:`tasks.replay`), which is watched and never learnt from.
+that on explored paths too (:mod:`tasks.search.replay`), which is watched and never learnt from.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from models.prompts import Context, context_of
 from models.roles import Agent, load_reward_model
 from tasks import attack
 from tasks.acceptance import Bar
-from tasks.canaries import canaries
 from tasks.curriculum import Curriculum
 from tasks.demonstrate import demonstrate
-from tasks.drift import divergence
+from tasks.evidence.canaries import canaries
+from tasks.evidence.drift import divergence
+from tasks.evidence.ground import Ground
+from tasks.evidence.metrics import Judgement, Verdict, pairs_by_look, summarise, write_plots
+from tasks.evidence.statistics import sequential_test
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
-from tasks.ground import Ground
-from tasks.metrics import Judgement, Verdict, pairs_by_look, summarise, write_plots
 from tasks.params import Params
 from tasks.records import Origin, Trajectory, write_trajectories
-from tasks.replay import judge_explored
 from tasks.reward_data import reward_rows
 from tasks.reward_data.rule import agrees
-from tasks.rollout import greedy
-from tasks.serving import engines
+from tasks.search.replay import judge_explored
+from tasks.search.rollout import greedy
 from tasks.stages import scratch
-from tasks.statistics import sequential_test
 from tasks.variations import variations
 from tasks.workers import JSON, TRAJECTORIES, Crew, spread
+from tasks.workers.serving import engines
 
 SEEDS_A_ROUND = 1000
 TOGETHER = 12  # episodes that a worker plays at a time
@@ -163,7 +163,7 @@ def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, 
 
 
 def held_out(goals: Sequence[Goal], first_seed: int, params: Params) -> tuple[list[Trajectory], list[Trajectory]]:
-    """Of held-out instances of the goals that have an oracle: demonstrations, and canaries (:mod:`tasks.canaries`).
+    """Of held-out instances of the goals that have an oracle: demonstrations, and :mod:`tasks.evidence.canaries`.
 
     The demonstrations are oracle episodes that the world says are right, and these played otherwise.
     """

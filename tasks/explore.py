@@ -12,16 +12,16 @@ from environments.types import End, Episode, Goal, Instance, Observation, WorldE
 from models.engine import Source
 from models.roles import Agent, load_reward_model
 from tasks.acceptance import rejection
+from tasks.curriculum.plan import Plan, Proposal
 from tasks.errors import ParamsError
 from tasks.files import ROUND, STATE, digest
 from tasks.params import Params
-from tasks.plan import Plan, Proposal
 from tasks.progress import log
 from tasks.records import Origin, Trajectory
 from tasks.search import Proposer, Scorer, Search, find, roll_on
-from tasks.serving import engines
 from tasks.stages import scratch
 from tasks.workers import TRAJECTORIES, Crew, spread
+from tasks.workers.serving import engines
 
 
 def run(params: Params) -> None:

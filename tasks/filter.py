@@ -9,10 +9,10 @@ from typing import Any
 
 from environments.types import COMPLETE, Action, End
 from tasks.acceptance import Bar, Rejection, judge
+from tasks.curriculum.plan import Plan
 from tasks.errors import GateError
 from tasks.files import ROUND, write_json, write_whole
 from tasks.params import Params
-from tasks.plan import Plan
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, read_trajectories, write_rows, write_trajectories
 from tasks.reward_data import reward_rows
 from tasks.reward_data.draft import Situation, situation

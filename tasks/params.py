@@ -153,7 +153,7 @@ class Propose(Section):
 
     ``opening``: tiers whose goals get more than one instance from the first round on (:mod:`tasks.curriculum`).
     ``new``: the share of them that ask for something else where a path was solved; ``proposer`` is ``recombine``,
-    ``compose``, or the name of a language model at ``OPENAI_BASE_URL`` (:mod:`tasks.proposers`).
+    ``compose``, or the name of a language model at ``OPENAI_BASE_URL`` (:mod:`tasks.curriculum.proposers`).
     """
 
     per_goal: int = Field(ge=1)
@@ -170,7 +170,7 @@ class Explore(Section):
     samples, beside its reward. The budgets are of one goal instance; actions of replays
     are not counted, and what ``budget_seconds`` cuts short depends on the machine.
     ``balance`` is the number of right paths wanted of an instance: from the second round on temperature and
-    ``filter.accept`` are those that came nearest to it (:mod:`tasks.balance`); null leaves them as they are.
+    ``filter.accept`` are those that came nearest to it (:mod:`tasks.curriculum.balance`); null leaves them as they are.
     """
 
     method: Literal["beam", "best_of_n"]
@@ -233,7 +233,7 @@ class Evaluate(Section):
 
 
 class Limits(Section):
-    """Alarms (:mod:`tasks.monitors`): a figure beyond its limit stops a promotion; null is no limit.
+    """Alarms (:mod:`tasks.evidence.monitors`): a figure beyond its limit stops a promotion; null is no limit.
 
     ``pass_k``, ``diversity`` and ``separation`` must not be lower, the others not higher.
     Of ``separation`` and ``accepted_wrong`` it is the whole of the 95 % interval that must not be.

@@ -9,20 +9,20 @@ from pathlib import Path
 
 from environments.registry import load_goals
 from environments.types import Goal
-from tasks.balance import Setting
 from tasks.curriculum import Curriculum, easy_enough
+from tasks.curriculum.balance import Setting
+from tasks.curriculum.plan import Plan, Proposal
+from tasks.curriculum.proposers import Asked, Composed, Proposer, Recombined, new_goals
 from tasks.errors import ParamsError
 from tasks.files import STATE
 from tasks.params import Params
-from tasks.plan import Plan, Proposal
-from tasks.proposers import Asked, Composed, Proposer, Recombined, new_goals
 from tasks.records import AgentRow, Trajectory, read_rows, read_trajectories
 
 SEEDS_A_ROUND = 10_000  # round n has the seeds from n * 10,000 on; those below 10,000 are the demonstrations'
 
 
 def run(params: Params) -> None:
-    """Write ``data/round/instances.json`` (:mod:`tasks.plan`).
+    """Write ``data/round/instances.json`` (:mod:`tasks.curriculum.plan`).
 
     Those that ask for something new have the seed of the instance on whose screens it is. Where exploration is
     rebalanced, the temperatures to try go round in turn.

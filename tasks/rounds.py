@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from tasks import versions
 from tasks.errors import WorkspaceError
+from tasks.evidence.metrics import Model
 from tasks.files import ROUND
-from tasks.metrics import Model
 
 Kind = Literal["agent", "reward"]
 Query = Literal["step", "outcome"]

@@ -14,9 +14,9 @@ from tasks.files import ROUND, STATE
 from tasks.params import Params
 from tasks.records import Trajectory, read_trajectories
 from tasks.search import Scorer, outcome_context
-from tasks.serving import engines
 from tasks.stages import scratch
 from tasks.workers import TRAJECTORIES, Crew, spread
+from tasks.workers.serving import engines
 
 
 def run(params: Params) -> None:

@@ -29,9 +29,9 @@ def run(params: Params) -> None:
         RecordError: when a file cannot be read at all.
     """
     # Great Expectations takes seconds to load: only this stage's run pays for it.
-    from tasks.frames import read_frames
     from tasks.gates import check
-    from tasks.suites import Bounds
+    from tasks.gates.frames import read_frames
+    from tasks.gates.suites import Bounds
 
     remove(VALIDATION)
     curriculum = Curriculum.read(STATE / "curriculum.json")

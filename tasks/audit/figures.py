@@ -16,8 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.audit.cases import Case
-from tasks.metrics import ACCEPT
-from tasks.statistics import Floats, auc, bootstrap_interval, calibration_error, classification, false_accept_rate
+from tasks.evidence.metrics import ACCEPT
+from tasks.evidence.statistics import (
+    Floats,
+    auc,
+    bootstrap_interval,
+    calibration_error,
+    classification,
+    false_accept_rate,
+)
 
 SEED = 0
 DRAWS = 500

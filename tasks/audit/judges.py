@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from environments.registry import open_world
 from environments.types import COMPLETE, Action, Instance
 from models.prompts import Context
-from tasks.ground import Ground
+from tasks.evidence.ground import Ground
 from tasks.search import Scorer
 
 if TYPE_CHECKING:

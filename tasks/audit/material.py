@@ -1,8 +1,8 @@
 """What the audit asks about: held-out pairs, those of unseen goals, live candidates, live outcomes and canaries.
 
 All labels are the world's. A pair is a row of reward data from an oracle's episode that the world judged a success.
-A live candidate is right when it brings the goal nearer (:meth:`tasks.ground.Ground.right`). An outcome is right
-when the world says so where the episode ended.
+A live candidate is right when it brings the goal nearer (:meth:`tasks.evidence.ground.Ground.right`). An outcome is
+right when the world says so where the episode ended.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from models.prompts import context_at
 from tasks.acceptance import Bar
 from tasks.audit.cases import Case, Labelled, Part, outcome_case, pair_case, step_cases, trajectory_of
 from tasks.audit.judges import Chance
-from tasks.canaries import canaries
 from tasks.demonstrate import demonstrate
-from tasks.ground import Ground, Steps
+from tasks.evidence.canaries import canaries
+from tasks.evidence.ground import Ground, Steps
 from tasks.params import Explore, Params
 from tasks.progress import log
 from tasks.reward_data import reward_rows

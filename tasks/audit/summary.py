@@ -18,8 +18,8 @@ from tasks.acceptance import Bar
 from tasks.audit.calibration import halves, platt, temperature
 from tasks.audit.cases import Labelled
 from tasks.audit.figures import Judged, false_accepts, figures, length_bin
-from tasks.metrics import ACCEPT
-from tasks.statistics import reliability
+from tasks.evidence.metrics import ACCEPT
+from tasks.evidence.statistics import reliability
 
 CALIBRATED = "champion"
 TABLES = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.metrics import Model
+from tasks.evidence.metrics import Model
 from tasks.rounds import Figures, Kind, PastRound, Query
 
 Read = Callable[[PastRound, Model | None], Figures]

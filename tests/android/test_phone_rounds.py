@@ -15,7 +15,7 @@ from models.prompts import Context
 from tasks.explore import explore
 from tasks.params import load_params
 from tasks.records import Origin, Trajectory, read_trajectories, write_trajectories
-from tasks.rollout import greedy
+from tasks.search.rollout import greedy
 
 pytestmark = pytest.mark.android
 

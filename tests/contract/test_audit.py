@@ -28,9 +28,9 @@ from models.tuning import Tuning, save_tuned, tunable
 from tasks.audit.cases import LABELLED
 from tasks.audit.judges import Verifier
 from tasks.audit.material import Players, gather, with_pairs
-from tasks.canaries import canaries
 from tasks.demonstrate import demonstrate
-from tasks.ground import Ground
+from tasks.evidence.canaries import canaries
+from tasks.evidence.ground import Ground
 from tasks.params import load_params
 from tasks.reward_data import Generator
 

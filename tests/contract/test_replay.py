@@ -12,8 +12,8 @@ from environments.registry import load_goals, open_world
 from environments.types import Action, Element, End, Episode, Instance, Step
 from tasks.demonstrate import demonstrate
 from tasks.records import Origin, Trajectory
-from tasks.replay import came_to_an_end, make_replayer
-from tasks.walker import Walker
+from tasks.search.replay import came_to_an_end, make_replayer
+from tasks.search.walker import Walker
 
 GOALS = load_goals(Path(__file__).parents[2] / "data/goals")
 INSTANCE = Instance(GOALS["click-test-2"], 7)

@@ -15,8 +15,8 @@ from environments.miniwob import MiniWoB
 from environments.registry import load_goals
 from environments.types import Action, End, Instance, Observation
 from models.baselines import RandomAgent
-from tasks.rollout import SIDE_BY_SIDE, greedy
-from tasks.walker import TRIES
+from tasks.search.rollout import SIDE_BY_SIDE, greedy
+from tasks.search.walker import TRIES
 
 INSTANCES = [Instance(load_goals(Path("data/goals"))["login-user"], seed) for seed in (3, 4)]
 

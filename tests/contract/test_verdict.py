@@ -17,8 +17,8 @@ from tasks.filter import agent_rows
 from tasks.params import load_params
 from tasks.records import Trajectory, write_trajectories
 from tasks.reward_data import reward_rows
-from tasks.rollout import greedy
 from tasks.score import score_episode
+from tasks.search.rollout import greedy
 
 GOALS = ("click-button", "click-option", "login-user")
 

@@ -18,7 +18,7 @@ from tasks import base as stage
 from tasks.base import BASE, location
 from tasks.files import STATE, digest, read_json
 from tasks.params import Base, Params, load_params
-from tasks.serving import _servable, alike, command_of, engines
+from tasks.workers.serving import _servable, alike, command_of, engines
 
 ACTIONS = [["wait", "complete"], ["complete"], ["scroll up"]]
 AGENT, REWARD = STATE / "agent", STATE / "reward"

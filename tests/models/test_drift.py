@@ -15,7 +15,7 @@ from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.prompts import context_at
 from models.tuning import Tuning, save_tuned, tunable, with_tuned
-from tasks.drift import CONTEXTS, divergence, drawn, gap
+from tasks.evidence.drift import CONTEXTS, divergence, drawn, gap
 from tasks.records import Origin, Trajectory, write_trajectories
 
 WAIT, B0 = Action(Kind.WAIT), journey(2)[-1].history[0][1]

@@ -36,9 +36,9 @@ from tasks.explore import explore
 from tasks.files import STATE, read_json, write_json
 from tasks.params import Engine as EngineParams
 from tasks.params import Params, Prompt, load_params
-from tasks.rollout import greedy
 from tasks.score import score_episode
-from tasks.serving import _named, engines
+from tasks.search.rollout import greedy
+from tasks.workers.serving import _named, engines
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]
 
@@ -219,7 +219,7 @@ def test_the_server_ends_with_its_stage(workspace: Path, params: Params) -> None
         "import sys\n"
         "from pathlib import Path\n"
         "from tasks.params import Params\n"
-        "from tasks.serving import engines\n"
+        "from tasks.workers.serving import engines\n"
         f"params = Params.model_validate_json({params.model_dump_json(by_alias=True)!r})\n"
         f"with engines('test', params, [Path({str(REWARD)!r})]) as source:\n"
         f"    print(*source.served[{str(REWARD)!r}], flush=True)\n"

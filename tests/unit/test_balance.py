@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from environments.types import End
 from tasks.acceptance import Bar
-from tasks.balance import Setting, balance, rebalanced
+from tasks.curriculum.balance import Setting, balance, rebalanced
 
 NOW = Setting(2.0, 0.85)
 SCORES = st.lists(st.floats(0, 1), max_size=8)

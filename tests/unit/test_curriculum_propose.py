@@ -13,11 +13,11 @@ from small_round import goal, params, write_curriculum, write_goals
 
 from tasks import propose
 from tasks.acceptance import Bar
-from tasks.balance import Setting
 from tasks.curriculum import Curriculum, Tally, easy_enough
+from tasks.curriculum.balance import Setting
+from tasks.curriculum.plan import Plan
 from tasks.errors import ParamsError, RecordError
 from tasks.files import read_json
-from tasks.plan import Plan
 from tasks.propose import fresh_seeds
 
 INSTANCES = Path("data/round/instances.json")

@@ -17,13 +17,13 @@ from small_round import goal, params, rows_of, trajectory, write_curriculum, wri
 from environments.types import End
 from tasks import decide
 from tasks.acceptance import Bar
-from tasks.balance import Setting
 from tasks.curriculum import Curriculum
+from tasks.curriculum.balance import Setting
+from tasks.curriculum.plan import Plan, Proposal
 from tasks.errors import RecordError
+from tasks.evidence.metrics import Judgement, Verdict, summarise, write_plots
+from tasks.evidence.objections import surer
 from tasks.files import digest, read_json, write_json
-from tasks.metrics import Judgement, Verdict, summarise, write_plots
-from tasks.objections import surer
-from tasks.plan import Plan, Proposal
 from tasks.records import read_trajectories
 from tasks.train import train_reward
 

@@ -14,11 +14,11 @@ from small_round import params
 
 from environments.types import Candidate, End, Instance
 from tasks.acceptance import Bar, Rejection, best, judge, rejection, rejections
+from tasks.curriculum.plan import Plan
 from tasks.errors import GateError
 from tasks.explore import failed
 from tasks.files import ROUND, digest, read_json
 from tasks.filter import agent_rows, run
-from tasks.plan import Plan
 from tasks.records import (
     AgentRow,
     Origin,

@@ -10,7 +10,7 @@ from hand_built import MAIL, NAME, SUBMIT, click, trajectory, tried, typed
 from small_round import params
 
 from benchmarks.filters import arms, row_of
-from tasks.plan import Plan
+from tasks.curriculum.plan import Plan
 
 path = partial(trajectory, instruction="Enter Ann and submit")
 SHORT = path(click(NAME), typed("Ann"), click(SUBMIT), seed=1, outcome=0.9)

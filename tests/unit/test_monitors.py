@@ -8,8 +8,8 @@ import pytest
 from hand_built import COMPLETE, MAIL, NAME, SUBMIT, click, trajectory
 
 from tasks.acceptance import Bar
-from tasks.metrics import Judgement
-from tasks.monitors import exploration, judging, raised, separation, separation_doubt, slope, watch
+from tasks.evidence.metrics import Judgement
+from tasks.evidence.monitors import exploration, judging, raised, separation, separation_doubt, slope, watch
 from tasks.params import Limits
 
 T, F = True, False

@@ -12,10 +12,10 @@ from test_vision_judge import server
 
 from environments.types import End
 from tasks import propose
+from tasks.curriculum.plan import Proposal
+from tasks.curriculum.proposers import Asked, Composed, Recombined, new_goals
 from tasks.errors import ChatError
 from tasks.files import read_json
-from tasks.plan import Proposal
-from tasks.proposers import Asked, Composed, Recombined, new_goals
 
 TICKED = demonstration(click(MAIL), click(SUBMIT), instruction="Tick Mail and click Submit.")
 WRITTEN = demonstration(click(NAME), typed("Ann"), click(SUBMIT), seed=3)

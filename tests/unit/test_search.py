@@ -27,7 +27,7 @@ from environments.types import (
 from models.prompts import Context
 from tasks.params import Explore
 from tasks.search import Proposer, Scorer, Search, find, roll_on
-from tasks.walker import Diverged, Walker
+from tasks.search.walker import Diverged, Walker
 
 GOAL = Goal("doors", "test_search:Doors", "doors", 2, 3)
 INSTANCE = Instance(GOAL, 5)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.statistics import (
+from tasks.evidence.statistics import (
     Bin,
     auc,
     balanced_accuracy,

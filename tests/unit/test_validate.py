@@ -149,9 +149,9 @@ Broken = dict[tuple[str, str], list[str]]
 
 def _found() -> Broken:
     """The rows broken on disk, by suite and rule."""
-    from tasks.frames import read_frames
     from tasks.gates import check
-    from tasks.suites import Bounds
+    from tasks.gates.frames import read_frames
+    from tasks.gates.suites import Bounds
 
     checks = check(read_frames(ROWS), Bounds(["click-ok"], 1, params()), validate.DOCS)
     return {(item.suite, item.rule): list(item.broken) for item in checks if not item.success}
@@ -266,7 +266,7 @@ def test_trajectories_without_an_id_or_with_one_id_are_named() -> None:
 
 
 def test_every_rule_is_tested() -> None:
-    from tasks import suites
+    from tasks.gates import suites
 
     bounds = suites.Bounds(["click-ok"], 1, params())
     every = [

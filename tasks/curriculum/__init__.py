@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from environments.types import Goal
-from tasks.balance import Setting
+from tasks.curriculum.balance import Setting
 from tasks.errors import ParamsError, RecordError
 from tasks.files import read_json, write_json
 
@@ -50,7 +50,8 @@ class Tally:
 class Curriculum:
     """``round`` is the number of the round that this state starts; ``goals`` the evidence by goal id.
 
-    ``setting`` is how it is to explore, where the parameters leave that to what was found (:mod:`tasks.balance`).
+    ``setting`` is how it is to explore, where the parameters leave that to what was found
+    (:mod:`tasks.curriculum.balance`).
     """
 
     round: int

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from tasks.metrics import MODELS, Judgement, Model, accepted, beaten, correct
-from tasks.statistics import balanced_accuracy, mean_interval, paired_test
+from tasks.evidence.metrics import MODELS, Judgement, Model, accepted, beaten, correct
+from tasks.evidence.statistics import balanced_accuracy, mean_interval, paired_test
 
 
 def objections(
@@ -70,7 +70,7 @@ def fooled(attacks: Sequence[Judgement], alpha: float) -> list[str]:
 
 
 def farmed(canaries: Sequence[Judgement], alpha: float) -> list[str]:
-    """More canaries accepted (:mod:`tasks.canaries`), by an exact paired test at ``alpha``."""
+    """More canaries accepted (:mod:`tasks.evidence.canaries`), by an exact paired test at ``alpha``."""
     before, after = ([accepted(one, model) for one in canaries] for model in MODELS)
     if paired_test(before, after).p_value > alpha:
         return []

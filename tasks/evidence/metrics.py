@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar
 
-from tasks.files import write_whole
-from tasks.statistics import (
+from tasks.evidence.statistics import (
     auc,
     calibration_error,
     classification,
@@ -18,6 +17,7 @@ from tasks.statistics import (
     reliability,
     wilson,
 )
+from tasks.files import write_whole
 
 Model = Literal["champion", "challenger"]
 MODELS: tuple[Model, Model] = ("champion", "challenger")
@@ -31,7 +31,7 @@ Key = TypeVar("Key", str, int)
 class Verdict(TypedDict):
     """A line of ``episodes.json``: whether each agent reached a held-out goal, as the world judged.
 
-    ``look`` is the one that added it, from 1 (:func:`tasks.statistics.sequential_test`).
+    ``look`` is the one that added it, from 1 (:func:`tasks.evidence.statistics.sequential_test`).
     """
 
     look: int
@@ -47,7 +47,8 @@ class Judgement(TypedDict):
 
     ``source`` is ``pairs`` (held-out pairs) or ``live`` (this round's agent); ``kind`` the action's. A line of
     ``attacks.json`` is one too, of ``attack``: lines with the same id are of the same step, one of them right. So is
-    one of ``canaries.json``, of ``canary``: the end of a scripted agent that reaches nothing (:mod:`tasks.canaries`).
+    one of ``canaries.json``, of ``canary``: the end of a scripted agent that reaches nothing
+    (:mod:`tasks.evidence.canaries`).
     """
 
     id: str

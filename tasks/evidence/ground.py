@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from environments.oracles import known_action
 from environments.types import COMPLETE, Action, Candidate, End, Episode, Instance, Observation, Step, World
-from tasks.walker import Walker
+from tasks.search.walker import Walker
 
 Steps = tuple[Step, ...]
 
 
 class Ground:
-    """One goal instance in a world of its own, entered again by reset and replay (:class:`tasks.walker.Walker`)."""
+    """One goal instance in a world of its own, entered again by reset and replay (:mod:`tasks.search.walker`)."""
 
     def __init__(self, world: World, instance: Instance) -> None:
         self.instance = instance

@@ -17,10 +17,10 @@ from great_expectations.data_context.types.base import (
     ProgressBarsConfig,
 )
 
-from tasks import suites
 from tasks.files import remove
-from tasks.frames import Frames
-from tasks.suites import Bounds, Suite, rule
+from tasks.gates import suites
+from tasks.gates.frames import Frames
+from tasks.gates.suites import Bounds, Suite, rule
 
 _COLUMN_KEYS = ("column_A", "column_B", "column")
 

@@ -11,10 +11,10 @@ from statistics import fmean
 from typing import Any
 
 from tasks.acceptance import Bar, rejections
-from tasks.metrics import ACCEPT, MODELS, Judgement
+from tasks.evidence.metrics import ACCEPT, MODELS, Judgement
+from tasks.evidence.statistics import mean_interval, wilson
 from tasks.params import Limits
 from tasks.records import Trajectory
-from tasks.statistics import mean_interval, wilson
 
 Figures = Mapping[str, float | None]
 

@@ -26,7 +26,7 @@ from environments.types import (
 from models.prompts import Context, context_at, context_of
 from tasks.params import Explore
 from tasks.progress import log
-from tasks.walker import Walker
+from tasks.search.walker import Walker
 
 
 class Proposer(Protocol):

@@ -12,7 +12,7 @@ from environments.types import End, WorldError
 from tasks.files import ROUND
 from tasks.progress import log
 from tasks.records import Origin, Trajectory, read_trajectories
-from tasks.walker import Walker
+from tasks.search.walker import Walker
 from tasks.workers import JSON, Crew, spread
 
 NOT_ENDED = (End.PRUNED, End.CRASHED)

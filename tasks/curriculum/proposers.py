@@ -15,7 +15,7 @@ from typing import Protocol
 
 from environments.types import End, Episode
 from tasks.chat import Chat
-from tasks.plan import Proposal
+from tasks.curriculum.plan import Proposal
 from tasks.records import Trajectory
 from tasks.reward_data.edit import edits
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import islice
 
 from environments.types import COMPLETE, Action, Element, Episode, Kind, Step
-from tasks.ground import Ground
+from tasks.evidence.ground import Ground
 from tasks.reward_data.rule import siblings
 
 PRAISE = "The goal is reached. Every step was right. Task completed successfully."

@@ -14,7 +14,7 @@ import great_expectations.expectations as gxe
 from great_expectations.expectations.expectation import Expectation
 from great_expectations.expectations.row_conditions import Column, ComparisonCondition
 
-from tasks.frames import DERIVED_COLUMNS, dtypes
+from tasks.gates.frames import DERIVED_COLUMNS, dtypes
 from tasks.params import Params
 from tasks.records import AgentRow, Origin, RewardRow
 

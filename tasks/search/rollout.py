@@ -11,7 +11,7 @@ from environments.types import Busy, Candidate, End, Episode, Instance, Observat
 from models.prompts import Context, context_at
 from tasks.progress import log
 from tasks.search import Proposer
-from tasks.walker import Walker
+from tasks.search.walker import Walker
 
 SIDE_BY_SIDE = 6  # a token for so many episodes costs little more than for one
 

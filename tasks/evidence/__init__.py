@@ -1,0 +1,1 @@
+"""What speaks for a new model and against it: figures with intervals, tests, monitors, objections, scripted cheats."""
