@@ -18,6 +18,7 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,8 @@ from scipy.optimize import brentq
 
 from tasks import versions
 from tasks.decide import decide
-from tasks.evidence.metrics import Verdict
-from tasks.evidence.statistics import wilson
+from tasks.evidence.looks import Verdict, pairs_by_look, shares
+from tasks.evidence.statistics import sequential_test, wilson
 from tasks.records import read_trajectories
 from tasks.rounds import past_rounds
 
@@ -38,7 +39,7 @@ QUIET: dict[str, list[str]] = {"agent": [], "reward": []}
 
 @dataclass(frozen=True)
 class Design:
-    """How many instances of each goal a look adds, and how many looks there may be."""
+    """How many instances of each goal a look adds, in the mean, and how many looks there may be."""
 
     per_goal: int
     looks: int
@@ -90,24 +91,25 @@ def simulate(
     rates: NDArray[np.float64], gain: float, design: Design, decisions: int, random: np.random.Generator
 ) -> Outcome:
     chances = np.stack([rates, raised(rates, gain)])
-    shape = (decisions, design.looks, design.per_goal, len(rates))
-    promoted, looks = 0, 0
-    for _ in range(decisions):
-        solved = random.random((2, *shape[1:])) < chances[:, None, None, :]
-        verdict = decide(_episodes(solved), [], ALPHA, design.looks, QUIET)["agent"]
-        promoted += verdict["promoted"]
-        looks += verdict["look"]
+    made = [_decision(chances, design, random) for _ in range(decisions)]
+    promoted, looks = (sum(decision[figure] for decision in made) for figure in ("promoted", "look"))
     return Outcome(promoted, decisions, looks / decisions)
 
 
-def _episodes(solved: NDArray[np.bool_]) -> list[Verdict]:
-    """``solved``: model, look, instance, goal."""
-    champion, challenger = solved.reshape(2, solved.shape[1], -1).tolist()
-    return [
-        Verdict(look=look, goal="", tier=1, seed=seed, champion=old, challenger=new)
-        for look, pairs in enumerate(zip(champion, challenger, strict=True), 1)
-        for seed, (old, new) in enumerate(zip(*pairs, strict=True))
-    ]
+def _decision(chances: NDArray[np.float64], design: Design, random: np.random.Generator) -> dict[str, Any]:
+    """One, its looks taken until it is settled. ``chances``: model, goal."""
+    episodes: list[Verdict] = []
+    goals = {f"goal-{place}": chance for place, chance in enumerate(chances.T)}
+    for look in range(1, design.looks + 1):
+        for goal, added in shares(list(goals), episodes, look, design.per_goal).items():
+            solved = (random.random((added, 2)) < goals[goal]).tolist()
+            episodes += [
+                Verdict(look=look, goal=goal, tier=1, seed=seed, champion=old, challenger=new)
+                for seed, (old, new) in enumerate(solved)
+            ]
+        if sequential_test(pairs_by_look(episodes), design.looks, ALPHA).settled:
+            break
+    return decide(episodes, [], ALPHA, design.looks, QUIET)["agent"]
 
 
 def main() -> None:
@@ -122,7 +124,7 @@ def main() -> None:
     source = f"{len(measured)} goals of the workspace's evaluations" if len(measured) else "simulated, even over 0..1"
     rates = measured if len(measured) else (np.arange(SIMULATED_GOALS) + 0.5) / SIMULATED_GOALS
     print(f"success rates: {source}; mean {rates.mean():.3f}")
-    designs = (Design(3, 1), Design(9, 1), Design(3, 3), Design(3, 6))
+    designs = (Design(3, 1), Design(9, 1), Design(3, 3), Design(2, 8))
     table = []
     for design in designs:
         print(

@@ -1,9 +1,10 @@
 """Stage ``decide``: agent and reward model, each promoted by a paired test; the next state.
 
 Both are judged on the same cases, champion against challenger, so that how hard a case is cancels out. The agents'
-test is sequential, over the looks that evaluate took at them. The monitors must not raise an alarm, and nothing else
-may speak against a reward model (:mod:`tasks.evidence.objections`). A champion under which the first round after its
-promotion raises an alarm is rolled back: the state keeps the one that it replaced in ``before`` for as long.
+test is sequential, over the looks that evaluate took at them (:mod:`tasks.evidence.looks`). The monitors must not
+raise an alarm, and nothing else may speak against a reward model (:mod:`tasks.evidence.objections`). A champion under
+which the first round after its promotion raises an alarm is rolled back: the state keeps the one that it replaced in
+``before`` for as long.
 The reward model's judgements of one trajectory are related, and the test counts each as a case of its own: its
 p-value is somewhat too small where judgements of the same trajectory agree.
 """
@@ -21,7 +22,8 @@ from tasks.curriculum import Curriculum
 from tasks.curriculum.balance import Setting, rebalanced
 from tasks.curriculum.plan import Plan
 from tasks.errors import RecordError
-from tasks.evidence.metrics import Judgement, Verdict, correct, pairs_by_look, success
+from tasks.evidence.looks import ALIKE, Verdict, pairs_by_look
+from tasks.evidence.metrics import Judgement, correct, success
 from tasks.evidence.monitors import in_doubt, raised, watch
 from tasks.evidence.objections import objections
 from tasks.evidence.statistics import sequential_test
@@ -115,13 +117,14 @@ def _promote(
     test = sequential_test(pairs, looks, alpha)
     counted = test.so_far
     promoted = test.better and not objections
-    champion, challenger = (success([pair[side] for added in pairs for pair in added]) for side in (0, 1))
+    champion, challenger = (success([pair[side] for added in pairs[:ALIKE] for pair in added]) for side in (0, 1))
     bar = f"alpha = {alpha}"
     if looks > 1:
         bar = f"{test.level:.4f}, what look {test.look} of {looks} may use of {bar}"
+    where = f"in all {test.look} looks " if test.look > ALIKE else ""
     reason = (
         f"{'promoted' if promoted else 'not promoted'}: {challenger['solved']} of {challenger['n']} {what}, "
-        f"the champion {champion['solved']} ({counted.wins} won, {counted.losses} lost, {counted.ties} tied); "
+        f"the champion {champion['solved']} ({where}{counted.wins} won, {counted.losses} lost, {counted.ties} tied); "
         f"p = {counted.p_value:.4f} is {'at most' if test.better else 'above'} {bar}"
     )
     return {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,8 @@ from tasks.demonstrate import demonstrate
 from tasks.evidence.canaries import canaries
 from tasks.evidence.drift import divergence
 from tasks.evidence.ground import Ground
-from tasks.evidence.metrics import Judgement, Verdict, pairs_by_look, summarise, write_plots
+from tasks.evidence.looks import Verdict, alike, pairs_by_look, shares
+from tasks.evidence.metrics import Judgement, summarise, write_plots
 from tasks.evidence.statistics import sequential_test
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
 from tasks.params import Params
@@ -67,7 +68,11 @@ def run(params: Params) -> None:
         crew = Crew(make_player, (number, source), params.numerics.threads)
         episodes, verdicts = play(crew, list(goals.values()), first, params, kept)
         demonstrations, farming = held_out(list(goals.values()), first, params)
-        questions = [*ask(episodes, demonstrations, params), *attacks(demonstrations), *map(canary, farming)]
+        questions = [
+            *ask(of_looks(episodes, alike(verdicts)), demonstrations, params),
+            *attacks(demonstrations),
+            *map(canary, farming),
+        ]
         crew = Crew(make_judge, (source,), params.numerics.threads)
         units = [(f"judged-{place}.json", chunk) for place, chunk in enumerate(chunks(questions))]
         judged = list(spread("evaluate reward models", crew, units, kept, JSON, len))
@@ -79,26 +84,33 @@ def run(params: Params) -> None:
 def play(
     crew: Crew, goals: Sequence[Goal], first_seed: int, params: Params, kept: Path
 ) -> tuple[list[Trajectory], list[Verdict]]:
-    """Look at both agents on ``per_goal`` more instances of each goal, until the test of promotion is settled.
+    """Look at both agents on more instances, shared out by :func:`shares`, until the test of promotion is settled.
 
     Returns:
         The episodes of all looks taken, and the world's verdicts on them.
     """
-    episodes, verdicts, count = list[Trajectory](), list[Verdict](), params.evaluate.per_goal
+    episodes, verdicts = list[Trajectory](), list[Verdict]()
+    seeds = {goal.id: count(first_seed) for goal in goals}
     for look in range(1, params.evaluate.looks + 1):
-        seeds = range(first_seed + (look - 1) * count, first_seed + look * count)
-        instances = [Instance(goal, seed) for goal in goals for seed in seeds]
+        added = shares(list(seeds), verdicts, look, params.evaluate.per_goal)
+        instances = [Instance(goal, seed) for goal in goals for seed in islice(seeds[goal.id], added[goal.id])]
         units = [
             (f"{name}-{look}-{first}", (name, instances[first : first + TOGETHER]))
             for name in MODELS
             for first in range(0, len(instances), TOGETHER)
         ]
-        added = list(spread("evaluate agents", crew, units, kept, TRAJECTORIES, _steps))
-        episodes += added
-        verdicts += _verdicts(added, look)
+        played = list(spread("evaluate agents", crew, units, kept, TRAJECTORIES, _steps))
+        episodes += played
+        verdicts += _verdicts(played, look)
         if sequential_test(pairs_by_look(verdicts), params.evaluate.looks, params.decide.alpha).settled:
             break
     return episodes, verdicts
+
+
+def of_looks(episodes: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> list[Trajectory]:
+    """The episodes of the instances that the verdicts are on."""
+    known = {(verdict["goal"], verdict["seed"]) for verdict in verdicts}
+    return [one for one in episodes if (one.episode.instance.goal.id, one.episode.instance.seed) in known]
 
 
 def _steps(unit: tuple[str, Sequence[Instance]]) -> int:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from models.roles import Together
 from tasks.acceptance import Bar
 from tasks.errors import ParamsError
+from tasks.evidence.looks import most
 from tasks.generators import Generator
 
 PARAMS = Path("params.yaml")
@@ -217,7 +218,7 @@ class Evaluate(Section):
     """``first_seed``: seeds from here on are held out from all training.
 
     ``pairs_per_goal`` oracle episodes of each goal give the reward models' held-out pairs. The agents play
-    ``per_goal`` instances of each goal in each of at most ``looks`` looks, 500 in all.
+    ``per_goal`` instances of each goal, in the mean, in each of at most ``looks`` looks, 500 of a goal in all.
     """
 
     per_goal: int = Field(ge=1, le=500)
@@ -227,8 +228,10 @@ class Evaluate(Section):
 
     @model_validator(mode="after")
     def _seeds_of_a_round(self) -> Evaluate:
-        if self.per_goal * self.looks > 500:
-            raise ValueError(f"per_goal {self.per_goal} in {self.looks} looks: must be at most 500 instances of a goal")
+        if (reached := most(self.per_goal, self.looks)) > 500:
+            raise ValueError(
+                f"per_goal {self.per_goal} in {self.looks} looks: may reach {reached} instances of a goal, of 500"
+            )
         return self
 
 

@@ -7,7 +7,6 @@ rebalanced from round to round, ``"setting": {"temperature": 2.5, "accept": 0.8}
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from typing import Self
 from environments.types import Goal
 from tasks.curriculum.balance import Setting
 from tasks.errors import ParamsError, RecordError
+from tasks.evidence.statistics import apportion
 from tasks.files import read_json, write_json
 
 OPENS_FROM = Fraction(1, 2)  # share of a tier's instances solved from which the next tier opens
@@ -99,18 +99,12 @@ class Curriculum:
     def apportion(self, goals: Mapping[str, Goal], total: int, opening: int) -> dict[str, int]:
         """How many of ``total`` instances each goal gets: one each, the rest to open tiers by :meth:`weight`.
 
-        Exact shares are rounded by largest remainder (Hamilton), ties in the order of the goals, so the same
-        evidence always gives the same counts. ``total`` is at least the number of goals; ``opening`` is that of
-        :meth:`open_tiers`.
+        The same evidence always gives the same counts. ``total`` is at least the number of goals; ``opening`` is that
+        of :meth:`open_tiers`.
         """
         tiers = self.open_tiers(goals.values(), opening)
         weights = {goal.id: self.weight(goal.id) for goal in goals.values() if goal.tier in tiers}
-        spare = total - len(goals)
-        shares = {goal: spare * weight / sum(weights.values()) for goal, weight in weights.items()}
-        extra = {goal: math.floor(share) for goal, share in shares.items()}
-        left = spare - sum(extra.values())
-        for goal in sorted(shares, key=lambda goal: extra[goal] - shares[goal])[:left]:
-            extra[goal] += 1
+        extra = apportion(total - len(goals), weights)
         return {goal: 1 + extra.get(goal, 0) for goal in goals}
 
     def weight(self, goal: str) -> Fraction:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar
 
+from tasks.evidence.looks import Verdict, alike
 from tasks.evidence.statistics import (
     auc,
     calibration_error,
@@ -26,20 +27,6 @@ BOOTSTRAP_SEED = 0
 
 Item = TypeVar("Item")
 Key = TypeVar("Key", str, int)
-
-
-class Verdict(TypedDict):
-    """A line of ``episodes.json``: whether each agent reached a held-out goal, as the world judged.
-
-    ``look`` is the one that added it, from 1 (:func:`tasks.evidence.statistics.sequential_test`).
-    """
-
-    look: int
-    goal: str
-    tier: int
-    seed: int
-    champion: bool
-    challenger: bool
 
 
 class Judgement(TypedDict):
@@ -68,10 +55,11 @@ def summarise(
 ) -> dict[str, Any]:
     """The content of ``metrics.json``: nested dictionaries of numbers, None where a figure is not defined.
 
+    Success is that of the first looks, which play each goal alike (:data:`tasks.evidence.looks.ALIKE`).
     A step is ``beaten`` when a wrong action is scored as high as the right one; ``canaries`` are those accepted.
     """
     return {
-        "agent": {model: _agent(episodes, model) for model in MODELS},
+        "agent": {model: _agent(alike(episodes), model) for model in MODELS},
         "reward": {
             model: {
                 **_reward(judgements, model),
@@ -99,12 +87,6 @@ def success(outcomes: Sequence[bool]) -> dict[str, Any]:
     low, high = wilson(sum(outcomes), len(outcomes)) or (None, None)
     rate = sum(outcomes) / len(outcomes) if outcomes else None
     return {"solved": sum(outcomes), "n": len(outcomes), "rate": rate, "low": low, "high": high}
-
-
-def pairs_by_look(episodes: Sequence[Verdict]) -> list[list[tuple[bool, bool]]]:
-    """The (champion, challenger) pairs that each look added, the first look first."""
-    looks = _group(episodes, lambda episode: episode["look"])
-    return [[(episode["champion"], episode["challenger"]) for episode in added] for added in looks.values()]
 
 
 def correct(judgement: Judgement, model: Model) -> bool:

@@ -6,7 +6,7 @@ Pure functions of numbers. A figure that is not defined (a rate of nothing) is N
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist, fmean, variance
@@ -108,6 +108,15 @@ def mean_interval(*groups: Sequence[float]) -> tuple[float, float] | None:
     error = math.sqrt(sum(variance(group) / len(group) for group in groups)) / len(groups)
     half = NormalDist().inv_cdf(0.975) * error
     return mean - half, mean + half
+
+
+def apportion(total: int, weights: Mapping[str, Fraction]) -> dict[str, int]:
+    """``total`` whole shares that follow the weights, by largest remainder (Hamilton); ties in the order given."""
+    exact = {name: total * weight / sum(weights.values()) for name, weight in weights.items()}
+    shares = {name: math.floor(share) for name, share in exact.items()}
+    for name in sorted(exact, key=lambda name: shares[name] - exact[name])[: total - sum(shares.values())]:
+        shares[name] += 1
+    return shares
 
 
 def paired_test(champion: Sequence[bool], challenger: Sequence[bool]) -> PairedTest:

@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +22,8 @@ from tasks.curriculum import Curriculum
 from tasks.curriculum.balance import Setting
 from tasks.curriculum.plan import Plan, Proposal
 from tasks.errors import RecordError
-from tasks.evidence.metrics import Judgement, Verdict, summarise, write_plots
+from tasks.evidence.looks import Verdict
+from tasks.evidence.metrics import Judgement, summarise, write_plots
 from tasks.evidence.objections import surer
 from tasks.files import digest, read_json, write_json
 from tasks.records import read_trajectories
@@ -136,6 +138,15 @@ def test_the_agents_test_goes_on_until_it_is_settled() -> None:
     assert (both["promoted"], both["look"], both["wins"], both["losses"]) == (True, 2, 9, 1)
     assert both["level"] == 11 / 1024
     assert both["reason"].endswith("p = 0.0107 is at most 0.0107, what look 2 of 2 may use of alpha = 0.05")
+
+
+def test_success_is_that_of_looks_alike_and_what_was_won_that_of_all() -> None:
+    """10 of 10 wins, 7 of them in a third look, at what the agents differ in."""
+    looks = [_episodes(wins, 0, 8, look) for look, wins in ((1, 2), (2, 1), (3, 7))]
+    agent = decide.decide([*chain.from_iterable(looks)], [], 0.05, 3, QUIET)["agent"]
+    assert (agent["challenger"]["solved"], agent["challenger"]["n"], agent["champion"]["solved"]) == (19, 19, 16)
+    assert (agent["wins"], agent["losses"], agent["ties"]) == (10, 0, 24)
+    assert "19 of 19 held-out goal instances solved, the champion 16 (in all 3 looks 10 won, 0 l" in agent["reason"]
 
 
 def test_a_reward_model_that_says_no_to_everything_is_not_promoted() -> None:

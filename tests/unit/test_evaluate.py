@@ -12,7 +12,8 @@ from small_round import goal, params
 
 from environments.types import Action, Element, End, Episode, Goal, Instance, Kind, Step
 from models.prompts import context_at
-from tasks.evaluate import Question, ask, chunks, live, play
+from tasks.evaluate import Question, ask, chunks, live, of_looks, play
+from tasks.evidence.looks import alike
 from tasks.records import Origin, Trajectory
 from tasks.workers import Crew
 
@@ -53,6 +54,33 @@ def test_where_nothing_is_settled_more_instances_are_played(tmp_path: Path) -> N
     episodes, verdicts = play(Crew(scripted, ("nobody",), 2), GOALS[:1], 500, LOOKS, tmp_path)
     assert [(line["look"], line["seed"]) for line in verdicts] == [(1, 500), (1, 501), (2, 502), (2, 503)]
     assert len({episode.id for episode in episodes}) == 8
+
+
+def better_at(goal: str) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:
+    """The challenger solves one goal, the champion none."""
+
+    def play_one(unit: tuple[str, Sequence[Instance]]) -> list[Trajectory]:
+        return [
+            replace(path, verdict=bool(path.verdict) and path.episode.instance.goal.id == goal)
+            for path in scripted("challenger")(unit)
+        ]
+
+    return play_one
+
+
+def test_the_third_look_goes_to_the_goal_at_which_the_agents_differ(tmp_path: Path) -> None:
+    """Of 3 instances a look, by weights of 1, 1/10 and 1/10: 2.5, .25 and .25. No seed is played twice."""
+    looks = params(evaluate={"per_goal": 1, "looks": 8})
+    episodes, verdicts = play(Crew(better_at, ("two",), 2), GOALS, 500, looks, tmp_path)
+    played = [[(one["goal"], one["seed"]) for one in verdicts if one["look"] == look] for look in (1, 2, 3)]
+    assert played == [
+        [("one", 500), ("two", 500), ("three", 500)],
+        [("one", 501), ("two", 501), ("three", 501)],
+        [("two", 502), ("two", 503), ("two", 504)],
+    ]
+    assert len({(one["goal"], one["seed"]) for one in verdicts}) == len(verdicts)
+    asked = of_looks(episodes, alike(verdicts))
+    assert {one.episode.instance.seed for one in asked} == {500, 501}
 
 
 def test_a_challenger_behind_is_not_looked_at_again(tmp_path: Path) -> None:

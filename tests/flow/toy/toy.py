@@ -68,7 +68,8 @@ def decide() -> None:
 
 def evaluate(number: int) -> None:
     """The champion solves `click`; the challenger also one goal more, another one in each round."""
-    from tasks.evidence.metrics import Judgement, Verdict, summarise
+    from tasks.evidence.looks import Verdict
+    from tasks.evidence.metrics import Judgement, summarise
     from tasks.records import write_trajectories
 
     solved = {"champion": GOALS[:1], "challenger": (GOALS[0], GOALS[min(number, 3)])}

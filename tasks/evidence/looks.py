@@ -1,0 +1,59 @@
+"""How evaluation looks at two agents: each goal alike at first, then above all the goals at which they have differed.
+
+Where both solve everything, or nothing, there is nothing to decide by (docs/decisions/0059-where-they-differ.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TypedDict
+
+from tasks.evidence.statistics import apportion
+
+ALIKE = 2  # looks that play as many instances of each goal: an agent's success is that of these
+_ELSEWHERE = Fraction(1, 10)  # the weight of a goal at which the agents have not differed yet; 1 where they have
+
+
+class Verdict(TypedDict):
+    """A line of ``episodes.json``: whether each agent reached a held-out goal, as the world judged.
+
+    ``look`` is the one that added it, from 1 (:func:`tasks.evidence.statistics.sequential_test`).
+    """
+
+    look: int
+    goal: str
+    tier: int
+    seed: int
+    champion: bool
+    challenger: bool
+
+
+def shares(goals: Sequence[str], seen: Sequence[Verdict], look: int, per_goal: int) -> dict[str, int]:
+    """How many instances of each goal a look adds, ``per_goal`` in the mean.
+
+    They follow from where the agents have differed, not from who was better there: equal agents win and lose what is
+    added like a fair coin, whatever the shares, and a sign test of all is as exact as one of equal shares.
+    """
+    differed = {verdict["goal"] for verdict in seen if verdict["champion"] != verdict["challenger"]}
+    if look <= ALIKE:
+        return dict.fromkeys(goals, per_goal)
+    return apportion(per_goal * len(goals), {goal: Fraction(1) if goal in differed else _ELSEWHERE for goal in goals})
+
+
+def most(per_goal: int, looks: int) -> int:
+    """More instances of one goal than so many looks can ever add."""
+    return per_goal * (min(looks, ALIKE) + int(max(looks - ALIKE, 0) / _ELSEWHERE))
+
+
+def alike(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Those of the looks that play each goal alike."""
+    return [verdict for verdict in verdicts if verdict["look"] <= ALIKE]
+
+
+def pairs_by_look(verdicts: Sequence[Verdict]) -> list[list[tuple[bool, bool]]]:
+    """The (champion, challenger) pairs that each look added, the first look first."""
+    looks: dict[int, list[tuple[bool, bool]]] = {}
+    for verdict in verdicts:
+        looks.setdefault(verdict["look"], []).append((verdict["champion"], verdict["challenger"]))
+    return [added for _, added in sorted(looks.items())]
