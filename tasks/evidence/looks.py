@@ -42,7 +42,7 @@ def shares(goals: Sequence[str], seen: Sequence[Verdict], look: int, per_goal: i
 
 
 def most(per_goal: int, looks: int) -> int:
-    """More instances of one goal than so many looks can ever add."""
+    """As many instances of one goal as so many looks can ever add, or more."""
     return per_goal * (min(looks, ALIKE) + int(max(looks - ALIKE, 0) / _ELSEWHERE))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
+from small_round import params
 
 from tasks.evidence.looks import ALIKE, Verdict, alike, most, pairs_by_look, shares
 from tasks.evidence.metrics import summarise
@@ -57,3 +59,10 @@ def test_success_is_that_of_the_first_looks_and_the_test_has_all() -> None:
     assert [figures[model]["overall"]["n"] for model in ("champion", "challenger")] == [8, 8]
     assert figures["champion"]["overall"]["rate"] == pytest.approx(1.0)
     assert [len(added) for added in pairs_by_look(hard + even)] == [4, 4, 6]
+
+
+def test_more_looks_than_a_goal_has_seeds_for_are_refused() -> None:
+    """Of 500: 8 looks at 8 of each goal may come to 2 * 8 + 6 * 80 = 496 of one, at 9 to 558."""
+    assert params(evaluate={"per_goal": 8, "looks": 8}).evaluate.per_goal == 8
+    with pytest.raises(ValidationError, match="per_goal 9 in 8 looks: may reach 558 instances of a goal, of 500"):
+        params(evaluate={"per_goal": 9, "looks": 8})
