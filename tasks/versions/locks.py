@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,6 +18,8 @@ from tasks.files import WORK
 
 ROUND_LOCK = WORK / "round.lock"
 STAGE_LOCK = WORK / "stage.lock"
+_DYING_S = 10  # a stage whose round was killed is told to end, and the kernel takes a while to free what it held
+_LOOK_EVERY_S = 0.05
 
 
 @contextmanager
@@ -27,7 +30,7 @@ def round_lock(name: str) -> Iterator[None]:
         BusyError: another round, or a stage that outlived its round, holds the workspace; says which.
     """
     with _hold(ROUND_LOCK, name):
-        _refuse_if_held(STAGE_LOCK)
+        _refuse_if_held(STAGE_LOCK, _DYING_S)
         yield
 
 
@@ -49,12 +52,12 @@ def refuse_if_busy() -> None:
         BusyError: a round or a stage holds the workspace; says which.
     """
     _refuse_if_held(ROUND_LOCK)
-    _refuse_if_held(STAGE_LOCK)
+    _refuse_if_held(STAGE_LOCK, _DYING_S)
 
 
-def _refuse_if_held(path: Path) -> None:
+def _refuse_if_held(path: Path, patience: float = 0) -> None:
     if path.exists():
-        _take(path).close()
+        _take(path, patience).close()
 
 
 @contextmanager
@@ -68,14 +71,20 @@ def _hold(path: Path, name: str) -> Iterator[None]:
         yield
 
 
-def _take(path: Path) -> TextIO:
+def _take(path: Path, patience: float = 0) -> TextIO:
+    """The locked file. Waits ``patience`` seconds for a holder that is about to end. Raises BusyError."""
     file = path.open("a+")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        file.seek(0)
-        raise BusyError(_describe(path, file.read())) from error
-    return file
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                file.seek(0)
+                raise BusyError(_describe(path, file.read())) from error
+            time.sleep(_LOOK_EVERY_S)
+        else:
+            return file
 
 
 def _describe(path: Path, text: str) -> str:

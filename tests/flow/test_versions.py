@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from workspace import Workspace
@@ -238,6 +240,17 @@ def test_mending_leaves_a_running_git_alone(inside: Workspace) -> None:
         versions.mend()
         assert (inside.root / ".git/index.lock").exists()
         running.communicate(b"")
+
+
+def test_a_stage_that_is_about_to_end_is_waited_for(inside: Workspace) -> None:
+    """As after kill -9 of a round: its stage may hold the lock a moment longer."""
+    inside.write(".ratchet/stage.lock", "")
+    holder = "import fcntl; f = open('.ratchet/stage.lock'); fcntl.flock(f, 2); print(flush=True); input()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", holder], cwd=inside.root, **pipes) as stage:
+        assert stage.stdout.readline() == b"\n"
+        Timer(0.3, stage.kill).start()
+        versions.refuse_if_busy()
 
 
 def test_a_stage_that_outlived_its_round_keeps_the_next_one_out(inside: Workspace) -> None:
