@@ -46,7 +46,7 @@ def stage_lock(name: str) -> Iterator[None]:
 
 
 def refuse_if_busy() -> None:
-    """Find out early, before anything slow is started.
+    """Find out early, before anything slow is started. A stage that is about to end is waited for.
 
     Raises:
         BusyError: a round or a stage holds the workspace; says which.
@@ -72,7 +72,7 @@ def _hold(path: Path, name: str) -> Iterator[None]:
 
 
 def _take(path: Path, patience: float = 0) -> TextIO:
-    """The locked file. Waits ``patience`` seconds for a holder that is about to end. Raises BusyError."""
+    """The locked file. A holder has ``patience`` seconds to end. Raises BusyError."""
     file = path.open("a+")
     deadline = time.monotonic() + patience
     while True:
