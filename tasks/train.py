@@ -19,7 +19,7 @@ from models.network import Network, load_base
 from models.packing import Sample, imitation, judgement, log_likelihoods, preference, referred
 from models.prompts import Context, context_of
 from models.roles import ENSEMBLE
-from models.training import Schedule, train
+from models.training import Schedule, multiplies_bfloat16, train
 from models.tuning import Tuning, save_tuned, tunable, tuned_as, with_tuned
 from tasks.attack import KNOWN
 from tasks.base import location
@@ -215,6 +215,11 @@ def _begin(job: _Job, params: Params, start: Path | None, seed: int) -> Network:
                 f"set tune.{name} back"
             )
     network = load_base(location(job.out.name), params.numerics.dtype, params.prompt.screenshots)
+    if params.numerics.dtype == "bfloat16" and not multiplies_bfloat16(network.model.device.type):
+        log.warning(
+            "numerics.dtype = bfloat16: this machine does not multiply it by itself, and trains many times as long; "
+            "set float32 in params.yaml"
+        )
     if start is None:
         return tunable(network, Tuning(**params.tune.model_dump()), seed)
     return with_tuned(network, start, trainable=True)

@@ -107,6 +107,18 @@ def test_a_single_one_has_no_members(params: Params, caplog: pytest.LogCaptureFi
     assert not (SEED / "reward" / ENSEMBLE).exists()
 
 
+@pytest.mark.parametrize("by_itself", [True, False])
+def test_a_machine_that_does_not_multiply_bfloat16_is_told_so(
+    params: Params, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, by_itself: bool
+) -> None:
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx2": True, "avx512_bf16": by_itself})
+    numerics = params.numerics.model_copy(update={"dtype": "bfloat16"})
+    with caplog.at_level(logging.WARNING, "ratchet"):
+        warm_reward(params.model_copy(update={"numerics": numerics}))
+    told = [said for said in caplog.messages if said.startswith("numerics.dtype = bfloat16")]
+    assert len(told) == (0 if by_itself else 2)  # by each member
+
+
 @pytest.mark.parametrize(
     ("method", "field", "asked", "began"),
     [
