@@ -26,7 +26,7 @@ from tasks.evidence.looks import ALIKE, Verdict, pairs_by_look
 from tasks.evidence.metrics import Judgement, correct, success
 from tasks.evidence.monitors import in_doubt, raised, watch
 from tasks.evidence.objections import objections
-from tasks.evidence.statistics import sequential_test
+from tasks.evidence.statistics import SequentialTest, sequential_test
 from tasks.files import ROUND, STATE, copy, read_json, write_json, write_whole
 from tasks.params import Params
 from tasks.propose import setting_of
@@ -118,15 +118,7 @@ def _promote(
     counted = test.so_far
     promoted = test.better and not objections
     champion, challenger = (success([pair[side] for added in pairs[:ALIKE] for pair in added]) for side in (0, 1))
-    bar = f"alpha = {alpha}"
-    if looks > 1:
-        bar = f"{test.level:.4f}, what look {test.look} of {looks} may use of {bar}"
-    where = f"in all {test.look} looks " if test.look > ALIKE else ""
-    reason = (
-        f"{'promoted' if promoted else 'not promoted'}: {challenger['solved']} of {challenger['n']} {what}, "
-        f"the champion {champion['solved']} ({where}{counted.wins} won, {counted.losses} lost, {counted.ties} tied); "
-        f"p = {counted.p_value:.4f} is {'at most' if test.better else 'above'} {bar}"
-    )
+    reason = f"{'promoted' if promoted else 'not promoted'}: {_figures(test, champion, challenger, what, alpha)}"
     return {
         "promoted": promoted,
         "rolled_back": False,
@@ -141,6 +133,22 @@ def _promote(
         "level": test.level,
         "alpha": alpha,
     }
+
+
+def _figures(
+    test: SequentialTest, champion: Mapping[str, Any], challenger: Mapping[str, Any], what: str, alpha: float
+) -> str:
+    """What was counted, and what it had to reach, in words."""
+    counted = test.so_far
+    pairs = f"{counted.wins} won, {counted.losses} lost, {counted.ties} tied"
+    shown, paired = "", f" ({pairs})"
+    if test.look > ALIKE:
+        shown, paired = f" in the first {ALIKE} looks", f"; in all {test.look} looks {pairs}"
+    bar = f"{test.level:.4f}, what look {test.look} of {test.looks} may use of " if test.looks > 1 else ""
+    return (
+        f"{challenger['solved']} of {challenger['n']} {what}{shown}, the champion {champion['solved']}{paired}; "
+        f"p = {counted.p_value:.4f} is {'at most' if test.better else 'above'} {bar}alpha = {alpha}"
+    )
 
 
 def _roll_back(decision: dict[str, Any], doubts: Mapping[str, Sequence[str]]) -> None:
