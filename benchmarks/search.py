@@ -31,7 +31,7 @@ from tasks.records import read_trajectories
 from tasks.search import Search, find
 from tasks.search.walker import Walker
 from tasks.stages import pin
-from tasks.workers import JSON, Crew, spread
+from tasks.workers import JSON, crew, spread
 from tasks.workers.serving import engines
 
 FIRST_SEED = 1_900_000_000  # held out, and of no round
@@ -216,8 +216,8 @@ def searches(params: Params, source: Source, per_goal: int, scratch: Path) -> li
         for goal in goals
         for n in range(per_goal)
     ]
-    crew = Crew(make_player, (params, source), params.numerics.threads)
-    return list(spread("search", crew, units, scratch, JSON, lambda unit: unit[1].goal.max_steps))
+    with crew(make_player, (params, source), params.numerics.threads) as workers:
+        return list(spread("search", workers, units, scratch, JSON, lambda unit: unit[1].goal.max_steps))
 
 
 def report(rates: dict[str, float], found: list[dict[str, Any]]) -> dict[str, Any]:

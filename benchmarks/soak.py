@@ -26,7 +26,7 @@ from benchmarks.wander import Wanderer, goals
 from environments.registry import open_world
 from environments.types import End, Goal, Instance
 from tasks.search.rollout import Attempt
-from tasks.workers import JSON, Crew, spread
+from tasks.workers import JSON, crew, spread
 
 UNIT = 50  # episodes that a worker plays in one world
 LOOK_EVERY_S = 2.0
@@ -110,7 +110,8 @@ def main() -> None:
     watch.start()
     with tempfile.TemporaryDirectory(prefix="ratchet-soak-") as home:
         os.environ["TMPDIR"] = home  # of the workers and their browsers
-        found = list(spread("soak", Crew(make_worker, (), asked.workers), units, Path(home) / "units", JSON))
+        with crew(make_worker, (), asked.workers) as workers:
+            found = list(spread("soak", workers, units, Path(home) / "units", JSON))
         folders = len(list(Path(home).glob("ratchet-chromium-*")))
     watch.stop()
     report(found, wanted, watch, before, folders, time.monotonic() - began)

@@ -25,7 +25,7 @@ from tasks.records import Origin, RewardRow, Trajectory, read_trajectories, writ
 from tasks.reward_data.draft import Draft
 from tasks.reward_data.rule import siblings, wrong_actions
 from tasks.stages import scratch
-from tasks.workers import JSON, Crew, spread
+from tasks.workers import JSON, crew, spread
 from tasks.workers.serving import engines
 
 MOST = 12  # wrong actions tried on a step
@@ -64,9 +64,11 @@ def run(params: Params) -> None:
     seed = f"{params.seed}/{digest(STATE / 'reward')}"  # other steps, once there is another model to attack
     drawn = draw(demonstrations, 0 if switched_off else params.attack.steps, seed)
     units = [(one.id.replace("/", "-"), (one, steps)) for one, steps in drawn]
-    with engines("attack", params, [STATE / "reward"]) as source:
-        crew = Crew(make_worker, (source,), params.numerics.threads)
-        lines = list(spread("attack", crew, units, scratch("attack"), JSON))
+    with (
+        engines("attack", params, [STATE / "reward"]) as source,
+        crew(make_worker, (source,), params.numerics.threads) as workers,
+    ):
+        lines = list(spread("attack", workers, units, scratch("attack"), JSON))
     assaults = [
         Assault(line["trajectory"], line["step"], *map(tuple, (line["actions"], line["scores"]))) for line in lines
     ]

@@ -8,6 +8,7 @@ that on explored paths too (:mod:`tasks.search.replay`), which is watched and ne
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, count, islice
@@ -39,7 +40,7 @@ from tasks.search.replay import judge_explored
 from tasks.search.rollout import greedy
 from tasks.stages import scratch
 from tasks.variations import variations
-from tasks.workers import JSON, TRAJECTORIES, Crew, spread
+from tasks.workers import JSON, TRAJECTORIES, crew, spread
 from tasks.workers.serving import engines
 
 SEEDS_A_ROUND = 1000
@@ -65,24 +66,24 @@ def run(params: Params) -> None:
     kept = scratch("evaluate")
     adapters = [folder / role for folder in MODELS.values() for role in ("agent", "reward")]
     with engines("evaluate", params, adapters) as source:
-        crew = Crew(make_player, (number, source), params.numerics.threads)
-        episodes, verdicts = play(crew, list(goals.values()), first, params, kept)
+        with crew(make_player, (number, source), params.numerics.threads) as players:
+            episodes, verdicts = play(players, list(goals.values()), first, params, kept)
         demonstrations, farming = held_out(list(goals.values()), first, params)
         questions = [
             *ask(of_looks(episodes, alike(verdicts)), demonstrations, params),
             *attacks(demonstrations),
             *map(canary, farming),
         ]
-        crew = Crew(make_judge, (source,), params.numerics.threads)
         units = [(f"judged-{place}.json", chunk) for place, chunk in enumerate(chunks(questions))]
-        judged = list(spread("evaluate reward models", crew, units, kept, JSON, len))
+        with crew(make_judge, (source,), params.numerics.threads) as judges:
+            judged = list(spread("evaluate reward models", judges, units, kept, JSON, len))
         drift = divergence(source, params.seed, params.numerics.threads, kept)
     explored = {"verdicts": judge_explored(params.numerics.threads, kept), "kl": drift}
     _write(episodes, verdicts, judged, explored)
 
 
 def play(
-    crew: Crew, goals: Sequence[Goal], first_seed: int, params: Params, kept: Path
+    players: ProcessPoolExecutor, goals: Sequence[Goal], first_seed: int, params: Params, kept: Path
 ) -> tuple[list[Trajectory], list[Verdict]]:
     """Look at both agents on more instances, shared out by :func:`shares`, until the test of promotion is settled.
 
@@ -99,7 +100,7 @@ def play(
             for name in MODELS
             for first in range(0, len(instances), TOGETHER)
         ]
-        played = list(spread("evaluate agents", crew, units, kept, TRAJECTORIES, _steps))
+        played = list(spread("evaluate agents", players, units, kept, TRAJECTORIES, _steps))
         episodes += played
         verdicts += _verdicts(played, look)
         if sequential_test(pairs_by_look(verdicts), params.evaluate.looks, params.decide.alpha).settled:

@@ -20,7 +20,7 @@ from tasks.progress import log
 from tasks.records import Origin, Trajectory
 from tasks.search import Proposer, Scorer, Search, find, roll_on
 from tasks.stages import scratch
-from tasks.workers import TRAJECTORIES, Crew, spread
+from tasks.workers import TRAJECTORIES, crew, spread
 from tasks.workers.serving import engines
 
 
@@ -34,9 +34,11 @@ def run(params: Params) -> None:
         )
     instances = [(_instance(goals, one), one.temperature) for one in plan.instances]
     units = [(unit[0].name.replace("/", "-"), unit) for unit in instances]
-    with engines("explore", params, [STATE / "agent", STATE / "reward"]) as source:
-        crew = Crew(make_worker, (plan.applied(params), plan.round, source), params.numerics.threads)
-        found = spread("explore", crew, units, scratch("explore"), TRAJECTORIES, lambda unit: unit[0].goal.max_steps)
+    with (
+        engines("explore", params, [STATE / "agent", STATE / "reward"]) as source,
+        crew(make_worker, (plan.applied(params), plan.round, source), params.numerics.threads) as workers,
+    ):
+        found = spread("explore", workers, units, scratch("explore"), TRAJECTORIES, lambda unit: unit[0].goal.max_steps)
 
     TRAJECTORIES.write(ROUND / "explored", found)
 

@@ -15,7 +15,7 @@ from tasks.params import Params
 from tasks.records import Trajectory, read_trajectories
 from tasks.search import Scorer, outcome_context
 from tasks.stages import scratch
-from tasks.workers import TRAJECTORIES, Crew, spread
+from tasks.workers import TRAJECTORIES, crew, spread
 from tasks.workers.serving import engines
 
 
@@ -28,11 +28,13 @@ def run(params: Params) -> None:
 def _scored(params: Params, lacking: Collection[str]) -> Iterator[Trajectory]:
     """All trajectories, those of the instances that are ``lacking`` something scored by workers."""
     units = [(name.replace("/", "-"), list(group)) for name, group in _by_instance() if name in lacking]
-    with engines("score", params, [STATE / "reward"]) as source:
-        crew = Crew(make_worker, (source,), params.numerics.threads)
-        made = spread("score", crew, units, scratch("score"), TRAJECTORIES)
-        for name, group in _by_instance():
-            yield from ((next(made) for _ in group) if name in lacking else group)
+    with (
+        engines("score", params, [STATE / "reward"]) as source,
+        crew(make_worker, (source,), params.numerics.threads) as workers,
+    ):
+        made = spread("score", workers, units, scratch("score"), TRAJECTORIES)
+    for name, group in _by_instance():
+        yield from ((next(made) for _ in group) if name in lacking else group)
 
 
 def _by_instance() -> Iterator[tuple[str, Iterator[Trajectory]]]:

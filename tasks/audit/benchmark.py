@@ -32,7 +32,7 @@ from tasks.errors import ParamsError, WorkspaceError
 from tasks.files import ROUND, SEED, STATE, WORK, digest, remove, write_json, write_whole
 from tasks.params import Params, load_params
 from tasks.stages import prepare
-from tasks.workers import JSON, Crew, spread
+from tasks.workers import JSON, crew, spread
 
 if TYPE_CHECKING:
     from models.inference import TorchEngine
@@ -146,10 +146,10 @@ def _ask(judge: Judge, item: Labelled, whole_path: bool) -> dict[str, Any]:
 
 def _gather(params: Params, instances: Sequence[tuple[Part, Instance]], scratch: Path) -> list[Labelled]:
     units = [(instance.name.replace("/", "-"), (part, instance)) for part, instance in instances]
-    crew = Crew(make_gatherer, (params, _source(params)), params.numerics.threads)
-    found = list(
-        spread("audit: cases", crew, units, scratch / "material", LABELLED, lambda unit: unit[1].goal.max_steps)
-    )
+    with crew(make_gatherer, (params, _source(params)), params.numerics.threads) as workers:
+        found = list(
+            spread("audit: cases", workers, units, scratch / "material", LABELLED, lambda unit: unit[1].goal.max_steps)
+        )
     return with_pairs(found, goals_apart(instances), MAX_NEGATIVES, params.seed)
 
 
@@ -164,8 +164,8 @@ def _score(
     grouped = groupby(found, key=lambda item: item.trajectory.episode.instance.name)
     groups = [(name.replace("/", "-"), list(group)) for name, group in grouped]
     units = [(f"{name}-{place}.json", (name, group)) for name in names for place, (_, group) in enumerate(groups)]
-    crew = Crew(make_scorer, (_source(params), adapters, vision), params.numerics.threads)
-    rows = iter(list(spread("audit: scores", crew, units, scratch / "scores", JSON)))
+    with crew(make_scorer, (_source(params), adapters, vision), params.numerics.threads) as workers:
+        rows = iter(list(spread("audit: scores", workers, units, scratch / "scores", JSON)))
     return {name: [Scores(**next(rows)) for _ in found] for name in names}
 
 

@@ -13,7 +13,7 @@ from models.engine import Source
 from models.prompts import Context, context_at
 from tasks.files import ROUND, STATE
 from tasks.records import Origin, Trajectory, read_trajectories
-from tasks.workers import JSON, Crew, spread
+from tasks.workers import JSON, crew, spread
 
 if TYPE_CHECKING:
     from models.inference import TorchEngine
@@ -34,7 +34,8 @@ def divergence(source: Source, seed: int, processes: int, kept: Path) -> float |
     found = drawn(read_trajectories(ROUND / "scored"), seed)
     parts = [found[at : at + _TOGETHER] for at in range(0, len(found), _TOGETHER)]
     units = [(f"drift-{place}.json", part) for place, part in enumerate(parts)]
-    gaps = list(spread("drift", Crew(make_meter, (source,), processes), units, kept, JSON))
+    with crew(make_meter, (source,), processes) as workers:
+        gaps = list(spread("drift", workers, units, kept, JSON))
     return fmean(gaps) if gaps else None
 
 

@@ -13,7 +13,7 @@ from tasks.files import ROUND
 from tasks.progress import log
 from tasks.records import Origin, Trajectory, read_trajectories
 from tasks.search.walker import Walker
-from tasks.workers import JSON, Crew, spread
+from tasks.workers import JSON, crew, spread
 
 NOT_ENDED = (End.PRUNED, End.CRASHED)
 
@@ -27,7 +27,8 @@ def judge_explored(processes: int, kept: Path) -> dict[str, bool]:
     paths = [one for one in read_trajectories(ROUND / "scored") if came_to_an_end(one)]
     groups = groupby(paths, key=lambda trajectory: trajectory.episode.instance.name)
     units = [(f"replayed-{name.replace('/', '-')}.json", list(group)) for name, group in groups]
-    return dict(spread("replay", Crew(make_replayer, (), processes), units, kept, JSON))
+    with crew(make_replayer, (), processes) as workers:
+        return dict(spread("replay", workers, units, kept, JSON))
 
 
 def came_to_an_end(trajectory: Trajectory) -> bool:

@@ -60,18 +60,19 @@ TRAJECTORIES: Keep[Trajectory] = Keep(_write_trajectories, read_trajectories)
 JSON: Keep[Any] = Keep(_write_list, _read_list)
 
 
-@dataclass(frozen=True, slots=True)
-class Crew:
-    """Who does the units: ``make(*arguments)`` runs once in each of ``processes`` and returns what does a unit."""
+def crew(
+    make: Callable[..., Callable[[Unit], Iterable[Any]]], arguments: tuple[Any, ...], processes: int
+) -> ProcessPoolExecutor:
+    """Who does units, as a context: ``make(*arguments)`` runs once in each process and returns what does a unit.
 
-    make: Callable[..., Callable[[Unit], Iterable[Any]]]
-    arguments: tuple[Any, ...]
-    processes: int
+    A process is started when there is a unit for it, and ends with the context.
+    """
+    return ProcessPoolExecutor(processes, _context(), _start, (make, arguments, {**os.environ}))
 
 
 def spread(
     what: str,
-    crew: Crew,
+    workers: ProcessPoolExecutor,
     units: Sequence[tuple[str, Unit]],
     scratch: Path,
     keep: Keep[Result],
@@ -84,6 +85,7 @@ def spread(
 
     Args:
         what: the word before the progress line.
+        workers: a :func:`crew`; after an error it takes no more units.
         units: (name, unit); a name is unique and fit for a file name.
         scratch: where finished units are kept between attempts.
         size: how long a unit may take; the longest are begun first, so that no worker ends alone.
@@ -94,16 +96,14 @@ def spread(
     progress = Progress(what, len(units), finished)
     if finished:
         log.info("%s: %d of %d were finished before", what, finished, len(units))
-    if missing:
-        with ProcessPoolExecutor(min(crew.processes, len(missing)), _context(), _start, (crew, {**os.environ})) as pool:
-            jobs = [pool.submit(_do, unit, scratch / name, keep) for name, unit in missing]
-            try:
-                for job in as_completed(jobs):
-                    job.result()
-                    progress.step()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)  # what is not begun yet is for the next attempt
-                raise
+    jobs = [workers.submit(_do, unit, scratch / name, keep) for name, unit in missing]
+    try:
+        for job in as_completed(jobs):
+            job.result()
+            progress.step()
+    except BaseException:
+        workers.shutdown(wait=False, cancel_futures=True)  # what is not begun yet is for the next attempt
+        raise
     return chain.from_iterable(keep.read(scratch / name) for name, _ in units)
 
 
@@ -118,7 +118,9 @@ _HEAVY = ("models.base", "models.inference", "tasks.records")
 _work: Callable[[Unit], Iterable[Any]]
 
 
-def _start(crew: Crew, environment: Mapping[str, str]) -> None:
+def _start(
+    make: Callable[..., Callable[[Unit], Iterable[Any]]], arguments: tuple[Any, ...], environment: Mapping[str, str]
+) -> None:
     """Run once in each worker process, before its first unit, with the environment of who asks for it."""
     os.environ.update(environment)
     global _work  # noqa: PLW0603  a process is one worker
@@ -127,7 +129,7 @@ def _start(crew: Crew, environment: Mapping[str, str]) -> None:
     Thread(target=_die_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     try:
-        _work = crew.make(*crew.arguments)
+        _work = make(*arguments)
     except Exception as error:  # an error here would only break the pool: the first unit says it
         _work = partial(_refuse, error)
 

@@ -15,7 +15,7 @@ from models.prompts import context_at
 from tasks.evaluate import Question, ask, chunks, live, of_looks, play
 from tasks.evidence.looks import alike
 from tasks.records import Origin, Trajectory
-from tasks.workers import Crew
+from tasks.workers import crew
 
 GOALS = [goal("one"), goal("two", tier=2), goal("three", tier=3)]
 LOOKS = params(evaluate={"per_goal": 2, "looks": 2})
@@ -42,7 +42,8 @@ def scripted(solver: str) -> Callable[[tuple[str, Sequence[Instance]]], list[Tra
 
 def test_one_look_is_enough_where_the_challenger_wins_everything(tmp_path: Path) -> None:
     """6 wins of 6: 1/64, and the first of two looks may use 1/40."""
-    episodes, verdicts = play(Crew(scripted, ("challenger",), 2), GOALS, 500, LOOKS, tmp_path)
+    with crew(scripted, ("challenger",), 2) as players:
+        episodes, verdicts = play(players, GOALS, 500, LOOKS, tmp_path)
     assert len(episodes) == 12
     assert [(line["look"], line["goal"], line["seed"]) for line in verdicts] == [
         (1, goal.id, seed) for goal in GOALS for seed in (500, 501)
@@ -51,7 +52,8 @@ def test_one_look_is_enough_where_the_challenger_wins_everything(tmp_path: Path)
 
 
 def test_where_nothing_is_settled_more_instances_are_played(tmp_path: Path) -> None:
-    episodes, verdicts = play(Crew(scripted, ("nobody",), 2), GOALS[:1], 500, LOOKS, tmp_path)
+    with crew(scripted, ("nobody",), 2) as players:
+        episodes, verdicts = play(players, GOALS[:1], 500, LOOKS, tmp_path)
     assert [(line["look"], line["seed"]) for line in verdicts] == [(1, 500), (1, 501), (2, 502), (2, 503)]
     assert len({episode.id for episode in episodes}) == 8
 
@@ -71,7 +73,8 @@ def better_at(goal: str) -> Callable[[tuple[str, Sequence[Instance]]], list[Traj
 def test_the_third_look_goes_to_the_goal_at_which_the_agents_differ(tmp_path: Path) -> None:
     """Of 3 instances a look, by weights of 1, 1/10 and 1/10: 2.5, .25 and .25. No seed is played twice."""
     looks = params(evaluate={"per_goal": 1, "looks": 8})
-    episodes, verdicts = play(Crew(better_at, ("two",), 2), GOALS, 500, looks, tmp_path)
+    with crew(better_at, ("two",), 2) as players:
+        episodes, verdicts = play(players, GOALS, 500, looks, tmp_path)
     played = [[(one["goal"], one["seed"]) for one in verdicts if one["look"] == look] for look in (1, 2, 3)]
     assert played == [
         [("one", 500), ("two", 500), ("three", 500)],
@@ -84,7 +87,8 @@ def test_the_third_look_goes_to_the_goal_at_which_the_agents_differ(tmp_path: Pa
 
 
 def test_a_challenger_behind_is_not_looked_at_again(tmp_path: Path) -> None:
-    _, verdicts = play(Crew(scripted, ("champion",), 2), GOALS[:1], 500, LOOKS, tmp_path)
+    with crew(scripted, ("champion",), 2) as players:
+        _, verdicts = play(players, GOALS[:1], 500, LOOKS, tmp_path)
     assert {line["look"] for line in verdicts} == {1}
 
 
@@ -103,7 +107,8 @@ def unlucky(breaks: int) -> Callable[[tuple[str, Sequence[Instance]]], list[Traj
 
 
 def test_an_instance_on_which_the_world_broke_counts_for_neither(tmp_path: Path) -> None:
-    episodes, verdicts = play(Crew(unlucky, (500,), 2), GOALS, 500, params(evaluate={"looks": 1}), tmp_path)
+    with crew(unlucky, (500,), 2) as players:
+        episodes, verdicts = play(players, GOALS, 500, params(evaluate={"looks": 1}), tmp_path)
     assert [(line["goal"], line["seed"]) for line in verdicts] == [(goal.id, 501) for goal in GOALS]
     assert len(episodes) == 12
     asked = ask([replace(one, episode=replace(one.episode, end=End.CRASHED)) for one in episodes], [], LOOKS)

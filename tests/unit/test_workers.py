@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import psutil
@@ -15,7 +15,7 @@ from hand_built import NAME, click, trajectory
 from tasks.errors import RecordError
 from tasks.files import remove
 from tasks.records import Trajectory, shards
-from tasks.workers import JSON, TRAJECTORIES, Crew, spread
+from tasks.workers import JSON, TRAJECTORIES, crew, spread
 
 UNITS = [(f"unit-{number}.json", number) for number in range(5)]
 
@@ -48,17 +48,31 @@ EXPECTED = [0, 0, 1, 1, 2, 4, 3, 9, 4, 16]
 
 @pytest.mark.parametrize("processes", [1, 3])
 def test_results_come_in_the_order_of_the_units(tmp_path: Path, processes: int) -> None:
-    crew = Crew(squarer, (str(tmp_path / "diary"),), processes)
-    assert list(spread("squares", crew, UNITS, tmp_path / "scratch", JSON)) == EXPECTED
+    with crew(squarer, (str(tmp_path / "diary"),), processes) as workers:
+        assert list(spread("squares", workers, UNITS, tmp_path / "scratch", JSON)) == EXPECTED
+
+
+def counter() -> Callable[[int], list[int]]:
+    """Says which process it is, and how many units that process has done."""
+    done = count(1)
+    return lambda number: [number, os.getpid(), next(done)]
+
+
+def test_one_crew_does_several_spreads(tmp_path: Path) -> None:
+    with crew(counter, (), 1) as workers:
+        first = list(spread("first", workers, [("a", 1), ("b", 2)], tmp_path, JSON))
+        assert list(spread("then", workers, [("c", 3)], tmp_path, JSON)) == [3, first[1], 3]
+    assert not Path(f"/proc/{first[1]}").exists()
 
 
 def test_finished_units_are_not_done_again_and_broken_ones_are(tmp_path: Path) -> None:
-    crew, scratch, diary = Crew(squarer, (str(tmp_path / "diary"),), 1), tmp_path / "scratch", tmp_path / "diary"
-    spread("squares", crew, UNITS, scratch, JSON)
-    diary.unlink()
-    (scratch / "unit-1.json").write_text("[1,")
-    (scratch / "unit-3.json").unlink()
-    assert list(spread("squares", crew, UNITS, scratch, JSON)) == EXPECTED
+    scratch, diary = tmp_path / "scratch", tmp_path / "diary"
+    with crew(squarer, (str(diary),), 1) as workers:
+        spread("squares", workers, UNITS, scratch, JSON)
+        diary.unlink()
+        (scratch / "unit-1.json").write_text("[1,")
+        (scratch / "unit-3.json").unlink()
+        assert list(spread("squares", workers, UNITS, scratch, JSON)) == EXPECTED
     assert sorted(diary.read_text().split()) == ["1", "3"]
     assert (scratch / "unit-1.json.broken").read_text() == "[1,"
 
@@ -76,11 +90,11 @@ def failing(diary: str, unfit: int) -> Callable[[int], list[int]]:
 
 def test_an_error_in_a_unit_ends_the_work_and_what_is_not_begun_is_left(tmp_path: Path) -> None:
     units, diary = [(f"unit-{number}.json", number) for number in range(1000)], tmp_path / "diary"
-    crew = Crew(failing, (str(diary), 0), 1)
-    with pytest.raises(RecordError, match="unit 0 is not fit"):
-        spread("squares", crew, units, tmp_path / "scratch", JSON)
+    with pytest.raises(RecordError, match="unit 0 is not fit"), crew(failing, (str(diary), 0), 1) as workers:
+        spread("squares", workers, units, tmp_path / "scratch", JSON)
     assert not diary.exists() or len(diary.read_text().split()) < 999
-    assert list(spread("squares", Crew(squarer, (str(diary),), 1), units[:5], tmp_path / "scratch", JSON)) == EXPECTED
+    with crew(squarer, (str(diary),), 1) as workers:
+        assert list(spread("squares", workers, units[:5], tmp_path / "scratch", JSON)) == EXPECTED
 
 
 def unfounded(folder: str) -> Callable[[int], list[int]]:
@@ -88,8 +102,8 @@ def unfounded(folder: str) -> Callable[[int], list[int]]:
 
 
 def test_an_error_of_what_makes_a_worker_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="agent: no model is here"):
-        spread("squares", Crew(unfounded, ("agent",), 2), UNITS, tmp_path / "scratch", JSON)
+    with pytest.raises(RecordError, match="agent: no model is here"), crew(unfounded, ("agent",), 2) as workers:
+        spread("squares", workers, UNITS, tmp_path / "scratch", JSON)
 
 
 def walker(diary: str) -> Callable[[int], list[Trajectory]]:
@@ -98,8 +112,9 @@ def walker(diary: str) -> Callable[[int], list[Trajectory]]:
 
 
 def test_trajectories_of_units_are_merged_as_a_stream(tmp_path: Path) -> None:
-    crew, units = Crew(walker, ("",), 2), [(f"unit-{seed}", seed) for seed in range(3)]
-    found = spread("walk", crew, units, tmp_path / "scratch", TRAJECTORIES)
+    units = [(f"unit-{seed}", seed) for seed in range(3)]
+    with crew(walker, ("",), 2) as workers:
+        found = spread("walk", workers, units, tmp_path / "scratch", TRAJECTORIES)
     first = next(found)
     remove(tmp_path / "scratch/unit-2")  # has not been read yet: it is opened when its turn comes
     expected = [path for _, seed in units for path in walker("")(seed)]
@@ -109,19 +124,20 @@ def test_trajectories_of_units_are_merged_as_a_stream(tmp_path: Path) -> None:
 
 
 def test_a_broken_unit_is_set_aside(tmp_path: Path) -> None:
-    crew, units, scratch = Crew(walker, ("",), 1), [("unit-0", 0), ("unit-1", 1)], tmp_path / "scratch"
-    before = list(spread("walk", crew, units, scratch, TRAJECTORIES))
-    (shard,) = shards(scratch / "unit-1")
-    shard.write_bytes(shard.read_bytes()[:-9])
-    assert list(spread("walk", crew, units, scratch, TRAJECTORIES)) == before
+    units, scratch = [("unit-0", 0), ("unit-1", 1)], tmp_path / "scratch"
+    with crew(walker, ("",), 1) as workers:
+        before = list(spread("walk", workers, units, scratch, TRAJECTORIES))
+        (shard,) = shards(scratch / "unit-1")
+        shard.write_bytes(shard.read_bytes()[:-9])
+        assert list(spread("walk", workers, units, scratch, TRAJECTORIES)) == before
     assert (scratch / "unit-1.broken" / shard.name).exists()
 
 
 def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     diary = tmp_path / "diary"
     program = (
-        "from tasks.workers import JSON, Crew, spread; from test_workers import napper; from pathlib import Path\n"
-        f"if __name__ == '__main__': spread('naps', Crew(napper, ({str(diary)!r},), 2), [('a', 1), ('b', 2)], "
+        "from tasks.workers import JSON, crew, spread; from test_workers import napper; from pathlib import Path\n"
+        f"if __name__ == '__main__': spread('naps', crew(napper, ({str(diary)!r},), 2), [('a', 1), ('b', 2)], "
         f"Path({str(tmp_path)!r}), JSON)"
     )
     script = tmp_path / "script.py"
