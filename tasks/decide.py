@@ -144,10 +144,10 @@ def _figures(
     shown, paired = "", f" ({pairs})"
     if test.look > ALIKE:
         shown, paired = f" in the first {ALIKE} looks", f"; in all {test.look} looks {pairs}"
-    bar = f"{test.level:.4f}, what look {test.look} of {test.looks} may use of " if test.looks > 1 else ""
+    bar = f"{test.level:.3g}, what look {test.look} of {test.looks} may use of " if test.looks > 1 else ""
     return (
         f"{challenger['solved']} of {challenger['n']} {what}{shown}, the champion {champion['solved']}{paired}; "
-        f"p = {counted.p_value:.4f} is {'at most' if test.better else 'above'} {bar}alpha = {alpha}"
+        f"p = {counted.p_value:.3g} is {'at most' if test.better else 'above'} {bar}alpha = {alpha}"
     )
 
 

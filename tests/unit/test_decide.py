@@ -129,6 +129,12 @@ def test_the_edge_of_the_test(wins: int, promoted: bool) -> None:
     assert decide.decide(_episodes(wins, 0, 5), [], 0.05, 1, QUIET)["agent"]["promoted"] is promoted
 
 
+def test_a_very_small_p_is_not_said_to_be_none() -> None:
+    """Of 20 wins of 20: 2 ** -20."""
+    reason = decide.decide(_episodes(20, 0, 0), [], 0.05, 1, QUIET)["agent"]["reason"]
+    assert reason.endswith("p = 9.54e-07 is at most alpha = 0.05")
+
+
 def test_the_agents_test_goes_on_until_it_is_settled() -> None:
     """Of alpha = 0.05 the first of two looks may use 0.025: 5 of 5 wins (1/32) are not enough, 6 of 6 (1/64) are."""
     first = decide.decide(_episodes(5, 0, 5), [], 0.05, 2, QUIET)["agent"]
