@@ -26,8 +26,8 @@ from scipy.optimize import brentq
 
 from tasks import versions
 from tasks.decide import decide
-from tasks.evidence.looks import Verdict, pairs_by_look, shares
-from tasks.evidence.statistics import sequential_test, wilson
+from tasks.evidence.looks import Verdict, until_settled
+from tasks.evidence.statistics import wilson
 from tasks.records import read_trajectories
 from tasks.rounds import past_rounds
 
@@ -98,17 +98,16 @@ def simulate(
 
 def _decision(chances: NDArray[np.float64], design: Design, random: np.random.Generator) -> dict[str, Any]:
     """One, its looks taken until it is settled. ``chances``: model, goal."""
-    episodes: list[Verdict] = []
     goals = {f"goal-{place}": chance for place, chance in enumerate(chances.T)}
-    for look in range(1, design.looks + 1):
-        for goal, added in shares(list(goals), episodes, look, design.per_goal).items():
-            solved = (random.random((added, 2)) < goals[goal]).tolist()
-            episodes += [
-                Verdict(look=look, goal=goal, tier=1, seed=seed, champion=old, challenger=new)
-                for seed, (old, new) in enumerate(solved)
-            ]
-        if sequential_test(pairs_by_look(episodes), design.looks, ALPHA).settled:
-            break
+
+    def play(look: int, added: dict[str, int]) -> list[Verdict]:
+        return [
+            Verdict(look=look, goal=goal, tier=1, seed=seed, champion=old, challenger=new)
+            for goal, chance in goals.items()
+            for seed, (old, new) in enumerate((random.random((added[goal], 2)) < chance).tolist())
+        ]
+
+    episodes = until_settled(list(goals), design.per_goal, design.looks, ALPHA, play)
     return decide(episodes, [], ALPHA, design.looks, QUIET)["agent"]
 
 

@@ -28,9 +28,8 @@ from tasks.demonstrate import demonstrate
 from tasks.evidence.canaries import canaries
 from tasks.evidence.drift import divergence
 from tasks.evidence.ground import Ground
-from tasks.evidence.looks import Verdict, alike, pairs_by_look, shares
+from tasks.evidence.looks import Verdict, alike, until_settled
 from tasks.evidence.metrics import Judgement, summarise, write_plots
-from tasks.evidence.statistics import sequential_test
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
 from tasks.params import Params
 from tasks.records import Origin, Trajectory, write_trajectories
@@ -85,15 +84,15 @@ def run(params: Params) -> None:
 def play(
     players: ProcessPoolExecutor, goals: Sequence[Goal], first_seed: int, params: Params, kept: Path
 ) -> tuple[list[Trajectory], list[Verdict]]:
-    """Look at both agents on more instances, shared out by :func:`shares`, until the test of promotion is settled.
+    """Look at both agents on more and more instances (:func:`until_settled`).
 
     Returns:
         The episodes of all looks taken, and the world's verdicts on them.
     """
-    episodes, verdicts = list[Trajectory](), list[Verdict]()
+    episodes: list[Trajectory] = []
     seeds = {goal.id: count(first_seed) for goal in goals}
-    for look in range(1, params.evaluate.looks + 1):
-        added = shares(list(seeds), verdicts, look, params.evaluate.per_goal)
+
+    def look_at(look: int, added: Mapping[str, int]) -> list[Verdict]:
         instances = [Instance(goal, seed) for goal in goals for seed in islice(seeds[goal.id], added[goal.id])]
         units = [
             (f"{name}-{look}-{first}", (name, instances[first : first + TOGETHER]))
@@ -101,11 +100,11 @@ def play(
             for first in range(0, len(instances), TOGETHER)
         ]
         played = list(spread("evaluate agents", players, units, kept, TRAJECTORIES, _steps))
-        episodes += played
-        verdicts += _verdicts(played, look)
-        if sequential_test(pairs_by_look(verdicts), params.evaluate.looks, params.decide.alpha).settled:
-            break
-    return episodes, verdicts
+        episodes.extend(played)
+        return _verdicts(played, look)
+
+    asked = params.evaluate
+    return episodes, until_settled(list(seeds), asked.per_goal, asked.looks, params.decide.alpha, look_at)
 
 
 def of_looks(episodes: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> list[Trajectory]:

@@ -5,11 +5,11 @@ Where both solve everything, or nothing, there is nothing to decide by (docs/dec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import TypedDict
 
-from tasks.evidence.statistics import apportion
+from tasks.evidence.statistics import apportion, sequential_test
 
 ALIKE = 2  # looks that play as many instances of each goal: an agent's success is that of these
 _ELSEWHERE = Fraction(1, 10)  # the weight of a goal at which the agents have not differed yet; 1 where they have
@@ -27,6 +27,25 @@ class Verdict(TypedDict):
     seed: int
     champion: bool
     challenger: bool
+
+
+def until_settled(
+    goals: Sequence[str],
+    per_goal: int,
+    looks: int,
+    alpha: float,
+    play: Callable[[int, dict[str, int]], Iterable[Verdict]],
+) -> list[Verdict]:
+    """The verdicts of as many looks as it takes to settle the test of promotion.
+
+    ``play`` is called with a look's number and how many instances of each goal it adds.
+    """
+    seen: list[Verdict] = []
+    for look in range(1, looks + 1):
+        seen += play(look, shares(goals, seen, look, per_goal))
+        if sequential_test(pairs_by_look(seen), looks, alpha).settled:
+            break
+    return seen
 
 
 def shares(goals: Sequence[str], seen: Sequence[Verdict], look: int, per_goal: int) -> dict[str, int]:

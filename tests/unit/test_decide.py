@@ -102,8 +102,7 @@ def test_a_better_agent_is_promoted_and_a_worse_reward_model_is_not() -> None:
     assert agent["challenger"]["solved"] == 19
     assert reward["promoted"] is False
     assert reward["reason"] == (
-        "not promoted: 2 of 5 judgements right, the champion 3 (2 won, 3 lost, 0 tied); "
-        "p = 0.812 is above alpha = 0.05"
+        "not promoted: 2 of 5 judgements right, the champion 3 (2 won, 3 lost, 0 tied); p = 0.812 is above alpha = 0.05"
     )
     assert digest(NEXT / "agent") == digest(ROUND / "agent") != digest(STATE / "agent")
     assert digest(NEXT / "reward") == digest(STATE / "reward") != digest(ROUND / "reward")
