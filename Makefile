@@ -23,7 +23,7 @@ setup: $(READY) browser .ratchet/downloads/SmolLM2-135M-Instruct.Q4_1.gguf ## Vi
 
 $(READY): requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found; install Python 3.11, or: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
-	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "setup: installing the locked packages into $(VENV)"
 	@$(BIN)/pip install -qq --disable-pip-version-check 'uv>=0.9'
 	@UV_FIND_LINKS="$${UV_FIND_LINKS:-$$($(BIN)/pip config get global.find-links 2>/dev/null)}" \
@@ -34,7 +34,7 @@ $(READY): requirements.lock pyproject.toml
 browser: $(READY)
 	@sh infra/chromium.sh
 
-.ratchet/downloads/SmolLM2-135M-Instruct.Q4_1.gguf: $(READY)
+.ratchet/downloads/SmolLM2-135M-Instruct.Q4_1.gguf: | $(READY)
 	@echo "setup: fetching the text weights"
 	@$(BIN)/python -m models.weights
 

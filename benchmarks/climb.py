@@ -34,6 +34,7 @@ import yaml
 from scipy.stats import t
 
 from environments.registry import load_goals
+from flows.journal import JOURNAL
 from tasks.evidence.statistics import wilson
 from tasks.files import digest
 
@@ -181,17 +182,18 @@ def measured(place: Place, checkpoint: str, seed: int, results: Results, per_goa
 
 def climb(folder: Path, start: Place, arm: str, seed: int, rounds: int, results: Results, per_goal: int) -> None:
     """An arm's rounds, each followed by its measurement; those of a workspace that was lost are made again."""
-    root = folder / arm.replace(" ", "-")
-    place = Place(root)
-    if not root.exists():
-        start.copy(root)
-        place.set(ARMS[arm])
+    place = Place(folder / arm.replace(" ", "-"))
+    if not place.root.exists():
+        aside = folder / "begun"
+        shutil.rmtree(aside, ignore_errors=True)
+        start.copy(aside).set(ARMS[arm])
+        aside.rename(place.root)
     for number in range(1, rounds + 1):
-        began = time.time()
-        if f"round-{number:04d}" not in place.git("tag").split():
-            place.run("flows.cli", "round")
-        seconds = time.time() - began
-        if results.of(arm, number, seed):
+        known = results.of(arm, number, seed)
+        if known and is_made(place, number):
+            continue
+        seconds = make_round(place, number)
+        if known:
             continue
         metrics, decision, monitors = (
             json.loads(place.git("show", f"round-{number:04d}:data/round/{name}.json"))
@@ -212,6 +214,26 @@ def climb(folder: Path, start: Place, arm: str, seed: int, rounds: int, results:
                 **measured(place, "data/state/agent", seed, results, per_goal, SETS if number == rounds else ["climb"]),
             }
         )
+
+
+def is_made(place: Place, number: int) -> bool:
+    """Whether a round of a workspace is made to its end."""
+    return f"round-{number:04d}" in place.git("tag").split() and not (place.root / JOURNAL).exists()
+
+
+def make_round(place: Place, number: int) -> float:
+    """Make a round, or finish the one that was stopped, unless it is made. Returns the seconds that all of it took."""
+    clock, journal = place.root.with_name(f"{place.root.name}-{number}.json"), place.root / JOURNAL
+    if not clock.exists():
+        if is_made(place, number):
+            raise SystemExit(
+                f"{place.root}: how long round {number} took is lost; delete this folder, to make it again"
+            )
+        before = json.loads(journal.read_text())["spent_s"] if journal.exists() else 0.0
+        began = time.time()
+        place.run("flows.cli", "round")
+        clock.write_text(json.dumps(before + time.time() - began))
+    return float(json.loads(clock.read_text()))
 
 
 def train_on(folder: Path, start: Place, seed: int, results: Results, per_goal: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +28,8 @@ from tasks.files import REHEARSAL, ROUND, STATE, read_json
 from tasks.filter import agent_rows
 from tasks.params import Params, load_params
 from tasks.records import AgentRow, Trajectory, read_trajectories, write_rows, write_trajectories
-from tasks.train import agent_samples, news
+from tasks.stages import pin
+from tasks.train import agent_samples, news, replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,11 @@ def trained(arm: Arm, explored: Sequence[Trajectory], params: Params, folder: Pa
         write_trajectories(Path(kept), paths)
         write_rows(Path(kept) / "agent_rows.parquet", AgentRow, agent_rows(paths, arm.bar))
         fresh = agent_samples(Path(kept), network)
-        older = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{Plan.read().round:04d}")
-        known: list[Sample] = [sample for part in older for sample in agent_samples(part, network)]
-        replayed = random.Random(params.seed).sample(known, min(len(known), len(fresh)))
+        parts = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{Plan.read().round:04d}")
+        known: list[Sample] = [sample for part in parts for sample in agent_samples(part, network)]
+        older = replayed(known, settings.replay, len(fresh), params.seed)
         schedule = Schedule(settings.updates, settings.batch_rows, settings.learning_rate, params.seed)
-        samples = news(network, [*fresh, *replayed, *agent_samples(REHEARSAL, network)], settings.known)
+        samples = news(network, [*fresh, *older, *agent_samples(REHEARSAL, network)], settings.known)
         train(network, samples, schedule, Path(kept), _quiet)
     folder.mkdir()
     save_tuned(network, folder)
@@ -120,6 +120,7 @@ def main() -> None:
     parser.add_argument("--per-goal", type=int, default=0, help="fresh instances of each goal; 0 trains nothing")
     per_goal = parser.parse_args().per_goal
     params = load_params()
+    pin(params.numerics)
     explored = list(read_trajectories(ROUND / "scored"))
     verdicts = read_json(ROUND / "evaluation" / "explored.json")["verdicts"]
     found: dict[str, dict[str, float]] = {}

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +36,8 @@ from tasks.generators import Generator
 from tasks.params import Params, Train, load_params
 from tasks.records import RewardRow, read_rows, read_trajectories, write_rows
 from tasks.reward_data import reward_rows
-from tasks.train import calibrated, reward_samples
+from tasks.stages import pin
+from tasks.train import calibrated, replayed, reward_samples
 
 DEMONSTRATIONS = SEED / "demonstrations"
 RESULTS = Path(".ratchet/generators.jsonl")
@@ -88,11 +88,11 @@ def again(without: str, params: Params) -> RewardModel:
     start = next(one for one in (STATE / "before" / "reward", STATE / "reward") if one.exists())
     network = with_tuned(_base(params), start, trainable=True)
     fresh = _samples(ROUND / "scored", of_round(without, params), network, params)
-    older = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{Plan.read().round:04d}")
-    known = [sample for part in older for sample in reward_samples(part, network, params.reward.ranking)]
-    replayed = random.Random(params.seed).sample(known, min(len(known), len(fresh)))
+    parts = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{Plan.read().round:04d}")
+    known = [sample for part in parts for sample in reward_samples(part, network, params.reward.ranking)]
+    older = replayed(known, params.train_reward.replay, len(fresh), params.seed)
     attacks = _samples(KNOWN, attacked(), network, params) if without != Generator.ATTACK else []
-    samples = [*fresh, *replayed, *attacks]
+    samples = [*fresh, *older, *attacks]
     return _trained(network, samples, params.train_reward, params)
 
 
@@ -168,6 +168,7 @@ def schools(params: Params) -> dict[str, tuple[School, list[Question], list[Gene
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     params = load_params()
+    pin(params.numerics)
     lines = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
     asked = schools(params)
     arms = [len(generators) + 1 for _, _, generators in asked.values()]

@@ -66,7 +66,7 @@ def read(file: Path) -> Any:
         return yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise GoalError(f"{file}: the goal file cannot be read: {error.strerror}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise GoalError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
 
 

@@ -6,9 +6,12 @@ and names the elements that were not the same: times and counters of a server, m
 
 from __future__ import annotations
 
+import argparse
 import random
 import sys
+from collections.abc import Iterator
 from contextlib import closing
+from itertools import zip_longest
 from pathlib import Path
 
 from environments.registry import load_goals, open_world
@@ -19,8 +22,11 @@ SEED, EPISODES, STEPS = 0, 3, 8
 
 def main() -> int:
     """Check the goals of the file that the command line names; the exit status is 1 when one does not replay."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path, help="a goal file")
+    file = parser.parse_args().file
     try:
-        goals = load_goals(Path(sys.argv[1])).values()
+        goals = load_goals(file).values()
         found = {goal.id: differences(goal) for goal in goals}
     except (GoalError, WorldError) as error:
         print(error, file=sys.stderr)
@@ -42,7 +48,8 @@ def differences(goal: Goal) -> list[str]:
             if not actions:
                 return [f"seed {seed}: the goal is reached before anything is done"]
             for again in (world, other):
-                for step, (before, now) in enumerate(zip(seen, _screens(again, goal, seed, actions), strict=True)):
+                screens = _screens(again, goal, seed, actions)
+                for step, (before, now) in enumerate(zip_longest(seen, screens)):
                     if before != now:
                         done = " | ".join(map(str, actions[:step])) or "the reset"
                         return [f"seed {seed}, after {done}:", *_changed(before, now)]
@@ -61,11 +68,19 @@ def _wander(world: World, goal: Goal, seed: int) -> tuple[list[Action], list[Obs
     return actions, seen
 
 
-def _screens(world: World, goal: Goal, seed: int, actions: list[Action]) -> list[Observation]:
-    return [world.reset(goal, seed).observation, *map(world.step, actions)]
+def _screens(world: World, goal: Goal, seed: int, actions: list[Action]) -> Iterator[Observation]:
+    """The screens of the actions, as far as the world goes on."""
+    yield world.reset(goal, seed).observation
+    for action in actions:
+        if world.ended:
+            return
+        yield world.step(action)
 
 
-def _changed(before: Observation, now: Observation) -> list[str]:
+def _changed(before: Observation, now: Observation | None) -> list[str]:
+    if now is None:
+        return ["the world has ended by then, as it had not before"]
+
     def line(element: Element) -> str:
         left, top, width, height = element.box
         return f"{element.line} (box {left},{top} {width}x{height})"

@@ -199,6 +199,8 @@ def _unquote(text: str) -> str:
         raise ActionError(f"{text[:80]!r} is not a quoted string") from error
     if not isinstance(value, str):
         raise ActionError(f"{text[:80]!r} is not a quoted string")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ActionError(f"{text[:80]!r} has half a pair of code units, which is no text")
     return value
 
 

@@ -108,13 +108,13 @@ def stage(name: str) -> None:
 
     if "RATCHET_ROUND_PID" in os.environ:
         die_with(int(os.environ["RATCHET_ROUND_PID"]))
-    with versions.stage_lock(name):
-        try:
+    try:
+        with versions.stage_lock(name):
             run(name)
-        except Exception as error:
-            refused = isinstance(error, RatchetError | WorldError)
-            _add_to_log(versions.log_of(name), f"ratchet: {error}\n" if refused else traceback.format_exc())
-            raise
+    except Exception as error:
+        refused = isinstance(error, RatchetError | WorldError)
+        _add_to_log(versions.log_of(name), f"ratchet: {error}\n" if refused else traceback.format_exc())
+        raise
 
 
 @app.command()

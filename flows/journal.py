@@ -13,7 +13,7 @@ from tasks.errors import WorkspaceError
 from tasks.files import STATE, WORK, read_json, remove, write_json
 
 JOURNAL = WORK / "round.json"
-FOUND, ALL_MADE = "commit the seed", "all stages made"
+FOUND, COMMIT = "commit the seed", "commit"
 # When the work on this round began, in seconds since the epoch, where that is before its journal is opened.
 BEGAN: ContextVar[float | None] = ContextVar("BEGAN", default=None)
 
@@ -72,7 +72,7 @@ class Journal:
         return cls(number, versions.head(), founding=not versions.has_state())
 
     def _check_state(self) -> None:
-        if ALL_MADE in self.done or (self.founding and FOUND not in self.done):
+        if COMMIT in self.done or (self.founding and FOUND not in self.done):
             return  # the state is being moved
         versions.check_state()
         starts = versions.round_number()

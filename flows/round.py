@@ -19,7 +19,7 @@ from prefect.exceptions import ObjectNotFound
 from prefect.runtime import flow_run, task_run
 
 from flows import report
-from flows.journal import ALL_MADE, FOUND, Journal
+from flows.journal import COMMIT, FOUND, Journal
 from flows.log import follow, say
 from flows.report import Report
 from tasks import versions
@@ -99,7 +99,10 @@ class _Round:
             self._make_round()
             return self._keep()
         except RatchetError as error:
-            lineage.fail_round(journal.mlflow_run, journal.at, str(error))
+            try:
+                lineage.fail_round(journal.mlflow_run, journal.at, str(error))
+            except WorkspaceError as untold:
+                say(f"MLflow does not know that the round failed: {untold}")
             raise
 
     def _found(self) -> None:
@@ -107,14 +110,12 @@ class _Round:
         if FOUND in self.journal.done:
             return
         self._make_all(seed=True)
-        self._step("promote the seed", lambda: _promote(SEED / STATE.name))
-        self._step(FOUND, lambda: versions.commit_state(1, "Found the first state", self.journal.head))
+        self._step(FOUND, lambda: _found(self.journal.head))
 
     def _make_round(self) -> None:
-        """The stages of the round. Once all are made none is looked at again: promotion changes their inputs."""
-        if ALL_MADE not in self.journal.done:
+        """The stages of the round. Once they are committed none is looked at again: promotion changes their inputs."""
+        if COMMIT not in self.journal.done:
             self._make_all(seed=False)
-            self.journal.once(ALL_MADE, lambda: "yes")
 
     def _make_all(self, seed: bool) -> None:
         """Params that are edited meanwhile hold for all stages, as they are committed with what the stages made."""
@@ -153,7 +154,7 @@ class _Round:
 
         number, since, decision = self.journal.round, self.journal.head, report.read_decision()
         message = report.round_message(number, decision)
-        commit = self._step("commit", lambda: versions.commit_round(number, message, since))
+        commit = self._step(COMMIT, lambda: versions.commit_round(number, message, since))
         self._step("promote", lambda: _promote(ROUND / STATE.name))
         moved = report.promotion_message(number, decision)
         self._step("commit the state", lambda: versions.commit_state(number + 1, moved, since))
@@ -194,6 +195,12 @@ def _reproduce(name: str) -> float | None:
         say(f"{name}: attempt {task_run.run_count}")
     with follow(versions.log_of(name)):
         return versions.reproduce(name)
+
+
+def _found(since: str) -> str:
+    """Promote the seed and commit it, in one step: a seed that is made again in between is the one promoted."""
+    versions.promote(SEED / STATE.name)
+    return str(versions.commit_state(1, "Found the first state", since))
 
 
 def _promote(source: Any) -> str:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 from torch.optim import Optimizer
 
 _FILE = "checkpoint.safetensors"
+_LOG = logging.getLogger("ratchet")
 
 
 def put(tensors: Mapping[str, Tensor], file: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write tensors into a file that is whole or absent: put in place by a rename."""
+    """Write tensors into a file that is whole or absent: synced, and put in place by a rename."""
     file.parent.mkdir(parents=True, exist_ok=True)
     aside = file.with_suffix(".part")
     save_file(dict(tensors), aside, metadata)
+    with aside.open("rb") as written:
+        os.fsync(written.fileno())
     aside.replace(file)
 
 
@@ -32,10 +37,21 @@ def save(scratch: Path, weights: Mapping[str, Tensor], optimizers: Sequence[Opti
 
 
 def resume(scratch: Path, weights: Mapping[str, Tensor], optimizers: Sequence[Optimizer]) -> list[float]:
-    """Put the last state back, if there is one. Returns the losses of the updates it holds."""
-    if not (scratch / _FILE).exists():
+    """Put the last state back, if there is one; one that is broken is set aside.
+
+    Returns:
+        The losses of the updates it holds.
+    """
+    kept = scratch / _FILE
+    if not kept.exists():
         return []
-    with safe_open(scratch / _FILE, framework="pt") as file:
+    try:
+        opened = safe_open(kept, framework="pt")
+    except SafetensorError as error:
+        _LOG.warning("%s: %s; it is set aside, and the training begins anew", kept, error)
+        kept.replace(kept.with_suffix(".broken"))
+        return []
+    with opened as file:
         for key in file.keys():  # noqa: SIM118, a file of tensors is no mapping
             kind, _, name = key.partition("/")
             found, weight = file.get_tensor(key), weights[name]

@@ -234,6 +234,19 @@ def load_reader(base: str, screenshots: int) -> Reader:
     return Reader(_processor(base)[0], screenshots, load_captioner(base), load_parser(base))
 
 
+def config_of(base: str) -> Any:
+    """The configuration of the base, by directory or hub name.
+
+    Raises:
+        EngineError: there is none.
+    """
+    try:
+        return AutoConfig.from_pretrained(base)
+    except (OSError, ValueError) as error:
+        said = str(error).partition("\n")[0]
+        raise EngineError(f"{base}: neither a directory with a model nor a name that the hub knows: {said}") from error
+
+
 def has_verdicts(base: str) -> bool:
     """Whether the base has the verdict tokens as it is stored."""
     return not _processor(base)[1]
@@ -247,7 +260,7 @@ def save(network: Network, folder: Path) -> None:
 
 def _refuse_deepstack(base: str) -> None:
     """Pictures are the tokens' embeddings here: what a tower hands to later layers would be lost without a word."""
-    vision = getattr(AutoConfig.from_pretrained(base), "vision_config", None)
+    vision = getattr(config_of(base), "vision_config", None)
     if getattr(vision, "deepstack_visual_indexes", None):
         raise EngineError(
             f"{base}: its vision tower feeds later layers too (deepstack_visual_indexes, as Qwen3-VL's), which is not "
@@ -264,7 +277,7 @@ def _processor(base: str) -> tuple[Any, int]:
 
 def _loader(base: str) -> Any:
     """What loads a base's processor: that of the Qwen-VL family needs torchvision for videos, which we have none of."""
-    kind = AutoConfig.from_pretrained(base).model_type
+    kind = config_of(base).model_type
     return PicturesOnly if kind == "qwen2_5_vl" and not is_torchvision_available() else AutoProcessor
 
 

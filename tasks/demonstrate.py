@@ -65,7 +65,7 @@ def _of_goal(world: World, goal: Goal, settings: Demonstrate) -> list[list[Traje
     found: list[list[Trajectory]] = []
     for seed in range(settings.max_tries):
         episode = demonstrate(world, Instance(goal, seed))
-        if world.verdict():
+        if episode.acts and world.verdict():
             solved = Trajectory(f"seed/{goal.id}/{seed}/0", 0, Origin.DEMONSTRATION, episode)
             found.append([solved, *variations(world, solved)])
         if len(found) == wanted:

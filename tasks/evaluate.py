@@ -184,7 +184,7 @@ def held_out(goals: Sequence[Goal], first_seed: int, params: Params) -> tuple[li
         with closing(open_world(goal.world)) as world:
             for n in range(params.evaluate.pairs_per_goal if goal.page in pages() else 0):
                 episode = demonstrate(world, Instance(goal, first_seed + SEEDS_A_ROUND // 2 + n))
-                if world.verdict():
+                if episode.acts and world.verdict():
                     name = f"held-out/{episode.instance.name}/0"
                     solved = Trajectory(name, 0, Origin.DEMONSTRATION, episode)
                     demonstrations += [solved, *variations(world, solved)]
@@ -310,5 +310,5 @@ def _write(
         write_json(folder / "explored.json", explored)
 
     write_whole(ROUND / "evaluation", store)
-    write_plots(ROUND / "plots", verdicts, judgements)
+    write_plots(ROUND / "plots", alike(verdicts), judgements)
     write_json(ROUND / "metrics.json", summarise(verdicts, judgements, assaults, farming))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from environments.registry import load_goals
 from tasks.curriculum import Curriculum
-from tasks.files import SEED, write_whole
+from tasks.files import SEED, copy, write_whole
 from tasks.params import Params
 
 
@@ -19,6 +18,6 @@ def run(params: Params) -> None:
 def _assemble(folder: Path, params: Params) -> None:
     folder.mkdir()
     for name in ("agent", "reward"):
-        shutil.copytree(SEED / name, folder / name)
-    shutil.copytree(SEED / "demonstrations", folder / "corpus" / "seed")
+        copy(SEED / name, folder / name)
+    copy(SEED / "demonstrations", folder / "corpus" / "seed")
     Curriculum.first(list(load_goals(Path(params.goals)))).write(folder / "curriculum.json")

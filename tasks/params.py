@@ -239,7 +239,8 @@ class Limits(Section):
     """Alarms (:mod:`tasks.evidence.monitors`): a figure beyond its limit stops a promotion; null is no limit.
 
     ``pass_k``, ``diversity`` and ``separation`` must not be lower, the others not higher.
-    Of ``separation`` and ``accepted_wrong`` it is the whole of the 95 % interval that must not be.
+    Of ``pass_k``, ``separation``, ``accepted_wrong`` and ``wrong_slope`` it is the whole of the 95 % interval that must
+    not be.
     """
 
     pass_k: float | None = Field(ge=0, le=1)
@@ -306,10 +307,10 @@ def load_params(path: Path = PARAMS) -> Params:
         ParamsError: one line with every wrong key, its value and the rule.
     """
     try:
-        return Params.model_validate(yaml.safe_load(path.read_text()))
+        return Params.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except FileNotFoundError as error:
         raise ParamsError(f"{path}: not found; run this in the folder of a Ratchet checkout") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ParamsError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:
         wrong = "; ".join(_describe(problem["loc"], problem["msg"], problem["input"]) for problem in error.errors())

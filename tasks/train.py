@@ -23,7 +23,7 @@ from models.training import Schedule, multiplies_bfloat16, train
 from models.tuning import Tuning, save_tuned, tunable, tuned_as, with_tuned
 from tasks.attack import KNOWN
 from tasks.base import location
-from tasks.errors import ParamsError
+from tasks.errors import ParamsError, StageError
 from tasks.files import CALIBRATION, REHEARSAL, ROUND, SEED, STATE, copy, write_json, write_whole
 from tasks.params import Params, Retrain, Train
 from tasks.progress import Progress, log
@@ -68,10 +68,10 @@ def train_agent(params: Params) -> None:
     """The challenger agent: the champion, trained on, the exercises gone over again. Writes ``data/round/agent``."""
     beta = params.train_agent.preference
     samples_of = agent_samples if beta is None else partial(_imitated_and_preferred, beta=beta)
-    replayed = _with_replay(samples_of, params.train_agent, params.seed)
+    mixed = _with_replay(samples_of, params.train_agent, params.seed)
 
     def samples(network: Network) -> list[Sample]:
-        return news(network, [*replayed(network), *agent_samples(REHEARSAL, network)], params.train_agent.known)
+        return news(network, [*mixed(network), *agent_samples(REHEARSAL, network)], params.train_agent.known)
 
     _run(_Job("train_agent", params.train_agent, STATE / "agent", samples, ROUND / "agent"), params)
 
@@ -82,11 +82,11 @@ def train_reward(params: Params) -> None:
         write_whole(ROUND / "reward", partial(copy, STATE / "reward"))
         return
     samples_of = partial(reward_samples, ranking=params.reward.ranking)
-    replayed = _with_replay(samples_of, params.train_reward, params.seed)
+    mixed = _with_replay(samples_of, params.train_reward, params.seed)
 
     def samples(network: Network) -> list[Sample]:
         attacks = ROUND / "attacks" / "reward_rows.parquet"
-        return [*replayed(network), *reward_samples(KNOWN, network, params.reward.ranking, attacks)]
+        return [*mixed(network), *reward_samples(KNOWN, network, params.reward.ranking, attacks)]
 
     _run(_Job("train_reward", params.train_reward, STATE / "reward", samples, ROUND / "reward"), params)
 
@@ -192,12 +192,13 @@ def _with_replay(samples_of: SamplesOf, settings: Retrain, seed: int) -> Callabl
     def samples(network: Network) -> list[Sample]:
         fresh = samples_of(ROUND / "rows", network)
         corpus = [sample for part in sorted((STATE / "corpus").iterdir()) for sample in samples_of(part, network)]
-        return [*fresh, *_draw(corpus, settings.replay, len(fresh), seed)]
+        return [*fresh, *replayed(corpus, settings.replay, len(fresh), seed)]
 
     return samples
 
 
-def _draw(corpus: Sequence[Sample], share: float, fresh: int, seed: int) -> Iterable[Sample]:
+def replayed(corpus: Sequence[Sample], share: float, fresh: int, seed: int) -> Iterable[Sample]:
+    """Of the corpus as many as make up a share of all, beside so many fresh samples; all where there are fewer."""
     wanted = round(fresh * share / (1 - share))
     return random.Random(seed).sample(corpus, min(wanted, len(corpus)))
 
@@ -206,7 +207,7 @@ def _begin(job: _Job, params: Params, start: Path | None, seed: int) -> Network:
     """The network to train: the base, or a champion.
 
     Raises:
-        ParamsError: the champion was trained in another way.
+        ParamsError: the champion was trained in another way, or nothing of the base is left to train.
     """
     for name, began in tuned_as(start).items() if start else ():
         if (asked := getattr(params.tune, name)) != began:
@@ -221,7 +222,10 @@ def _begin(job: _Job, params: Params, start: Path | None, seed: int) -> Network:
             "set float32 in params.yaml"
         )
     if start is None:
-        return tunable(network, Tuning(**params.tune.model_dump()), seed)
+        try:
+            return tunable(network, Tuning(**params.tune.model_dump()), seed)
+        except ValueError as error:
+            raise ParamsError(str(error)) from error
     return with_tuned(network, start, trainable=True)
 
 
@@ -255,7 +259,10 @@ def _train(job: _Job, params: Params, start: Path | None, seed: int, kept: Path,
     def report(done: int, value: float) -> None:
         progress.step(f"loss {value:.3f}", done - progress.done)
 
-    losses = train(network, samples, schedule, kept, report, held)
+    try:
+        losses = train(network, samples, schedule, kept, report, held)
+    except FloatingPointError as error:
+        raise StageError(f"{job.stage}: {error} in params.yaml") from error
     save_tuned(network, folder)
     if job.out.name == "reward":
         calibrated(network, (KNOWN if start else SEED / "demonstrations") / CALIBRATION).write(folder)

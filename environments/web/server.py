@@ -72,7 +72,10 @@ class Server:
         shutil.rmtree(self.data, ignore_errors=True)
         self._copy_data()
         command = [fill(word, self.places) for word in shlex.split(self._app.start)]
-        self._process = keeper.start(command, self._log, self.environment, self.folder)
+        try:
+            self._process = keeper.start(command, self._log, self.environment, self.folder)
+        except OSError as error:
+            raise WorldError(f"app.folder={self.folder}: the server cannot be started there: {error}") from error
         self._await_answer()
 
     def check(self) -> None:

@@ -97,7 +97,7 @@ def _demonstrated(world: World, instance: Instance, part: Part) -> Iterator[Labe
     """The oracle's episode where it succeeds: the strong agent's outcome, where the weaker ones play too."""
     if instance.goal.page in pages():
         episode = demonstrate(world, instance)
-        if world.verdict():
+        if episode.acts and world.verdict():
             trajectory = trajectory_of("strong", episode, verdict=True)
             yield Labelled(trajectory, (outcome_case(trajectory, "live", "strong"),) if part == "held-out" else ())
 

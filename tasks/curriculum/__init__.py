@@ -28,22 +28,23 @@ OPENS_FROM = Fraction(1, 2)  # share of a tier's instances solved from which the
 class Tally:
     """Goal instances tried and solved; evidence of earlier rounds counts half with each round that passes.
 
+    Halves of halves are exact in binary: nothing is rounded, and a goal of which half is solved stays one.
     ``progress`` is how much higher the rate of the last round with attempts was than the rate known before it.
     """
 
-    tried: int = 0
-    solved: int = 0
+    tried: float = 0
+    solved: float = 0
     progress: float = 0.0
 
     @property
     def rate(self) -> Fraction:
         """The success rate under a uniform prior (Laplace's rule): (solved + 1) / (tried + 2)."""
-        return Fraction(self.solved + 1, self.tried + 2)
+        return (Fraction(self.solved) + 1) / (Fraction(self.tried) + 2)
 
     def then(self, tried: int, solved: int) -> Tally:
         """The tally after another round."""
         progress = float(Tally(tried, solved).rate - self.rate) if tried and self.tried else self.progress / 2
-        return Tally(self.tried // 2 + tried, self.solved // 2 + solved, progress)
+        return Tally(self.tried / 2 + tried, self.solved / 2 + solved, progress)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,8 +71,8 @@ def alike(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def pairs_by_look(verdicts: Sequence[Verdict]) -> list[list[tuple[bool, bool]]]:
-    """The (champion, challenger) pairs that each look added, the first look first."""
-    looks: dict[int, list[tuple[bool, bool]]] = {}
+    """The (champion, challenger) pairs that each look added, the first look first; one may have added none."""
+    looks: list[list[tuple[bool, bool]]] = [[] for _ in range(max((one["look"] for one in verdicts), default=0))]
     for verdict in verdicts:
-        looks.setdefault(verdict["look"], []).append((verdict["champion"], verdict["challenger"]))
-    return [added for _, added in sorted(looks.items())]
+        looks[verdict["look"] - 1].append((verdict["champion"], verdict["challenger"]))
+    return looks

@@ -59,10 +59,19 @@ def exploration(explored: Iterable[Trajectory], verdicts: Mapping[str, bool], ba
     accepted = [verdicts[one.id] for one in judged if reasons[one.id] is None]
     return {
         "pass_1": _mean([len(right[name]) / len(paths) for name, paths in tried.items()]),
-        "pass_k": _mean([float(bool(paths)) for paths in right.values()]),
+        **_pass_k([bool(paths) for paths in right.values()]),
         "diversity": _mean([float(len({_actions(one) for one in paths})) for paths in right.values() if paths]),
         "accepted": len(accepted) / len(judged) if judged else None,
         **_wrong_among(accepted),
+    }
+
+
+def _pass_k(reached: Sequence[bool]) -> dict[str, float | None]:
+    """The share of instances that were reached, and the high end of its 95 % interval; None without any."""
+    interval = wilson(sum(reached), len(reached))
+    return {
+        "pass_k": sum(reached) / len(reached) if reached else None,
+        "pass_k_high": interval[1] if interval else None,
     }
 
 
@@ -142,7 +151,7 @@ def raised(monitors: Mapping[str, Figures], limits: Limits) -> dict[str, list[st
 
 def _beyond(whose: str, figures: Figures, limits: Limits) -> list[str]:
     """The figures beyond their limits; one that is not defined is not."""
-    lowest = {"pass_k": limits.pass_k, "diversity": limits.diversity, "separation_high": limits.separation}
+    lowest = {"pass_k_high": limits.pass_k, "diversity": limits.diversity, "separation_high": limits.separation}
     highest = {
         "accepted_wrong_low": limits.accepted_wrong,
         "wrong_slope_low": limits.wrong_slope,

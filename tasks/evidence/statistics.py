@@ -255,9 +255,8 @@ def bootstrap_interval(
     statistic: Callable[[Floats], float | None],
     seed: int,
     draws: int = 1000,
-    confidence: float = 0.95,
 ) -> tuple[float, float] | None:
-    """Percentile interval of a statistic of the rows of ``values`` (Efron 1979), from seeded resamples.
+    """95 % percentile interval of a statistic of the rows of ``values`` (Efron 1979), from seeded resamples.
 
     Resamples where the statistic is None are left out; None when it is so in all, or there are no rows.
     """
@@ -268,8 +267,7 @@ def bootstrap_interval(
     defined = [value for value in drawn if value is not None]
     if not defined:
         return None
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(defined, [tail, 1 - tail])
+    low, high = np.quantile(defined, [0.025, 0.975])
     return float(low), float(high)
 
 

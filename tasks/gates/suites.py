@@ -127,7 +127,7 @@ def _source(bounds: Bounds) -> Suite:
 
 def _row(bounds: Bounds) -> Suite:
     return [
-        _filled("known_trajectory", "its trajectory is in trajectories.parquet"),
+        _filled("known_trajectory", "its trajectory is among those of the rows"),
         *_source(bounds),
         _filled("kind", "the action can be read"),
         _between("step", "a step is 0 or more", low=0),

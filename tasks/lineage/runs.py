@@ -53,7 +53,7 @@ from tasks.lineage.store import (
     say,
     without_password,
 )
-from tasks.versions import Artifact, StageRecord, log_of, show, tag_of
+from tasks.versions import Artifact, StageRecord, commit_of, log_of, show, tag_of
 
 _STAGE, _RECORD, _MADE = "ratchet.stage", "ratchet.record", "ratchet.made."
 _SECONDS = "stage_seconds"
@@ -82,8 +82,8 @@ def begin_round(number: int, tags: Mapping[str, str], run_id: str | None = None)
 
 
 @reporting
-def log_stage(round_run: str, record: StageRecord, seconds: float, tags: Mapping[str, str]) -> str:
-    """Log a finished stage under its round and give the id of its run.
+def log_stage(round_run: str, record: StageRecord, seconds: float, tags: Mapping[str, str]) -> None:
+    """Log a finished stage under its round.
 
     A record that was logged already is left as it is; one whose logging was interrupted is completed.
 
@@ -93,16 +93,15 @@ def log_stage(round_run: str, record: StageRecord, seconds: float, tags: Mapping
     run = _stage_run(round_run, record, seconds, tags)
     run_id = str(run.info.run_id)
     if run.info.status == "FINISHED":
-        return run_id
+        return
     rev = tag_of(int(run.data.tags[ROUND]))
     _log_params(run_id, record)
     if _SECONDS not in run.data.metrics:
         _log_metrics(run_id, [*_stage_metrics(record, run.info.start_time, seconds)])
     _log_data(run_id, record, rev)
-    _log_files(run_id, record)
+    _log_files(run_id, record, client().get_run(round_run).info.start_time / 1000)
     _log_models(client().get_run(run_id), record, rev)
     client().set_terminated(run_id)
-    return run_id
 
 
 @reporting
@@ -172,12 +171,14 @@ def log_audit(about: Mapping[str, str], figures: Mapping[str, Any], folder: Path
 
 @reporting
 def run_of(tag: str) -> str | None:
-    """The id of the run of a round, the newest where there are several; None where MLflow has none.
+    """The id of the run of a round of this workspace; None where MLflow has none.
+
+    A server may have rounds of other workspaces, too: of the same number, but of other commits.
 
     Raises:
         WorkspaceError: MLflow cannot be reached or refuses.
     """
-    found = runs({ROUND: str(int(tag.removeprefix("round-"))), MLFLOW_RUN_NAME: tag})
+    found = runs({ROUND_COMMIT: commit_of(tag), MLFLOW_RUN_NAME: tag})
     return str(found[0].info.run_id) if found else None
 
 
@@ -276,8 +277,10 @@ def _dataset(artifact: Artifact, context: str, rev: str, remote: str) -> Dataset
     return DatasetInput(dataset, [InputTag(MLFLOW_DATASET_CONTEXT, context)])
 
 
-def _log_files(run_id: str, record: StageRecord) -> None:
-    _log_file(run_id, log_of(record.name), "logs")
+def _log_files(run_id: str, record: StageRecord, since: float) -> None:
+    """What is small; log and data docs if they are from after ``since``: DVC may have fetched what was made before."""
+    if _is_from(log_of(record.name), since):
+        _log_file(run_id, log_of(record.name), "logs")
     for out in record.outs:
         path = Path(out.path)
         if path.is_file() and out.size <= _SMALL:
@@ -285,8 +288,12 @@ def _log_files(run_id: str, record: StageRecord) -> None:
         elif path.is_dir() and path.name == "plots":
             client().log_artifacts(run_id, str(path), "plots")
     docs = WORK / "data_docs"
-    if record.name == "validate" and docs.is_dir():
+    if record.name == "validate" and _is_from(docs / "index.html", since):
         client().log_artifacts(run_id, str(docs), "data_docs")
+
+
+def _is_from(path: Path, since: float) -> bool:
+    return path.exists() and path.stat().st_mtime >= since
 
 
 def _log_file(run_id: str, path: Path, folder: str | None) -> None:

@@ -7,7 +7,6 @@ round again. Paths are those of the workspace, which is the current directory.
 
 from tasks.versions.graph import (
     Artifact,
-    Stage,
     StageCrash,
     StageRecord,
     checked_out,
@@ -39,14 +38,11 @@ from tasks.versions.history import (
 )
 from tasks.versions.locks import refuse_if_busy, round_lock, stage_lock
 from tasks.versions.mend import mend
-from tasks.versions.remake import Difference, Remade, remake
+from tasks.versions.remake import remake
 
 __all__ = [
     "PARAMS",
     "Artifact",
-    "Difference",
-    "Remade",
-    "Stage",
     "StageCrash",
     "StageRecord",
     "check_clean",

@@ -178,7 +178,7 @@ def push(every_round: bool = False) -> int:
     Raises:
         WorkspaceError: there is no default remote, or it cannot be written.
     """
-    with open_repo() as repo, _remote_errors("push"):
+    with open_repo() as repo, remote_errors("push"):
         repo.cloud.get_remote()
         return int(repo.push(all_tags=every_round))
 
@@ -189,7 +189,7 @@ def pull() -> int:
     Raises:
         WorkspaceError: there is no default remote, or it lacks something.
     """
-    with open_repo() as repo, _remote_errors("pull"):
+    with open_repo() as repo, remote_errors("pull"):
         repo.cloud.get_remote()
         return int(repo.pull()["stats"]["fetched"])
 
@@ -233,7 +233,8 @@ def open_repo(config: dict[str, Any] | None = None) -> Iterator[Any]:
 
 
 @contextmanager
-def _remote_errors(verb: str) -> Iterator[None]:
+def remote_errors(verb: str) -> Iterator[None]:
+    """What goes wrong with a remote, in one line, as a WorkspaceError."""
     from dvc.config import NoRemoteError
 
     try:

@@ -18,6 +18,7 @@ from tasks.files import WORK
 
 ROUND_LOCK = WORK / "round.lock"
 STAGE_LOCK = WORK / "stage.lock"
+_LOOKING_S = 1  # a lock may be held by one who only looks whether it is free
 _DYING_S = 10  # a stage whose round was killed is told to end, and the kernel takes a while to free what it held
 _LOOK_EVERY_S = 0.05
 
@@ -63,7 +64,7 @@ def _refuse_if_held(path: Path, patience: float = 0) -> None:
 @contextmanager
 def _hold(path: Path, name: str) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _take(path) as file:
+    with _take(path, _LOOKING_S) as file:
         file.truncate(0)
         started = datetime.now(UTC).isoformat(timespec="seconds")
         json.dump({"name": name, "pid": os.getpid(), "host": socket.gethostname(), "started": started}, file)

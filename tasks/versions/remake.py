@@ -14,9 +14,11 @@ import yaml
 
 from models.weights import DOWNLOADS
 from tasks.errors import StageError
-from tasks.files import SEED, STATE
-from tasks.versions.graph import LOCK, find_commands, open_repo, stages
+from tasks.files import SEED, STATE, WORK
+from tasks.versions.graph import LOCK, find_commands, open_repo, remote_errors, stages
 from tasks.versions.history import POINTER, commit_of, git
+
+_LENT = (DOWNLOADS, WORK / "vllm", WORK / "browsergym", WORK / "example-app")  # made by make, and no part of a round
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,10 @@ def remake(tag: str) -> Remade:
     shared = _shared()
     workspace = Path.cwd()
     with _checkout(tag), open_repo(shared) as repo:
-        _lend_bases(workspace)
+        _lend(workspace)
         tagged = _outs()
-        repo.pull()
+        with remote_errors("pull"):
+            repo.pull()
         try:
             for name in _targets():
                 repo.reproduce(name, single_item=True, force=True)
@@ -87,13 +90,13 @@ def _checkout(tag: str) -> Iterator[None]:
             git("worktree", "remove", "--force", folder)
 
 
-def _lend_bases(workspace: Path) -> None:
-    """What models start from and is a folder of the workspace that no commit has, is there in this checkout too."""
+def _lend(workspace: Path) -> None:
+    """What rounds use and is a folder of the workspace that no commit has, is there in this checkout too."""
     bases = yaml.safe_load(Path("params.yaml").read_text())["base"].values()
-    for base in (DOWNLOADS, *map(Path, bases)):
-        if (workspace / base).is_dir() and not base.exists():
-            base.parent.mkdir(parents=True, exist_ok=True)
-            base.symlink_to(workspace / base)
+    for folder in (*_LENT, *map(Path, bases)):
+        if (workspace / folder).is_dir() and not folder.exists():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.symlink_to(workspace / folder)
 
 
 def _shared() -> dict[str, Any]:

@@ -6,7 +6,6 @@ lie in the stage's scratch folder: after a kill, only the unfinished ones are do
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,7 +51,7 @@ def _write_list(path: Path, values: Iterable[Any]) -> None:
 def _read_list(path: Path) -> list[Any]:
     try:
         return list(read_json(path))
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise RecordError(f"{path}: {error}") from error
 
 

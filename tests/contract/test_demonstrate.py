@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from environments.miniwob import MiniWoB
 from environments.oracles.turn import ORACLES, Turn
 from environments.registry import load_goals, open_world
-from environments.types import Action, Instance, Kind, World
+from environments.types import Action, Goal, Instance, Kind, Start, World
 from tasks.acceptance import Bar, Rejection, rejection
-from tasks.demonstrate import demonstrate, run
+from tasks.demonstrate import _of_goal, demonstrate, run
 from tasks.errors import ParamsError
 from tasks.params import load_params
 from tasks.progress import log
@@ -50,6 +51,27 @@ def replayed(world: World, trajectory: Trajectory) -> bool | None:
     for step in trajectory.episode.acts:
         world.step(step.action)
     return world.verdict()
+
+
+class AtOnce(MiniWoB):
+    """Of its first instance the goal is reached before anything is done."""
+
+    def _begin(self, goal: Goal, seed: int) -> Start:
+        start = super()._begin(goal, seed)
+        self._at_once = self._ended = seed == 0
+        return start
+
+    def _reached(self) -> bool:
+        return self._at_once or super()._reached()
+
+
+def test_what_is_reached_from_the_start_shows_nothing() -> None:
+    with closing(AtOnce()) as world:
+        assert not demonstrate(world, Instance(GOALS["click-link"], 0)).acts
+        assert world.verdict()
+        settings = load_params().demonstrate.model_copy(update={"per_goal": 1, "calibration": 1})
+        found = _of_goal(world, GOALS["click-link"], settings)
+    assert [of_instance[0].id for of_instance in found] == ["seed/click-link/1/0", "seed/click-link/2/0"]
 
 
 def test_without_a_goal_to_demonstrate_no_round_begins(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -115,6 +116,8 @@ def enter(root: Path, database: Path, monkeypatch: pytest.MonkeyPatch) -> Worksp
     (root / ".ratchet/mlflow.db").write_bytes(database.read_bytes())
     (root / ".ratchet/logs/train_agent.log").write_text("step 1 of 2\n")
     (root / ".ratchet/data_docs/index.html").write_text("<p>gates</p>")
+    for made in (".ratchet/logs/train_agent.log", ".ratchet/data_docs/index.html"):
+        os.utime(root / made, (time.time() + 600,) * 2)  # while the stages ran
     (root / ".dvc/config").write_text("[core]\n    remote = far\n['remote \"far\"']\n    url = https://u:pw@far/x\n")
     (root / "data/round/plots/calibration.csv").write_text("p,share\n0.5,0.4\n")
     (root / "data/round/validation.json").write_text("{}")
@@ -272,6 +275,18 @@ def test_small_files_are_artifacts_of_their_stage(two_rounds: list[str]) -> None
     assert files("validate") == {"validation.json", "data_docs"}
     assert files("decide") == {"decision.json"}
     assert files("evaluate") == {"metrics.json", "plots"}
+
+
+def test_what_another_run_of_a_stage_said_is_not_shown(workspace: Workspace) -> None:
+    """DVC may put back what a stage made before: log and data docs are those of whatever ran last."""
+    run = lineage.begin_round(1, TAGS)
+    for made in (".ratchet/logs/train_agent.log", ".ratchet/data_docs/index.html"):
+        os.utime(workspace.root / made, (1, 1))
+    workspace.enter_state("state", "agent", "reward")
+    log(workspace, run, [*SEED_STAGES, "explore", "train_agent", "validate"])
+    stages = stage_runs(run)
+    assert not client().list_artifacts(stages["train_agent"].info.run_id)
+    assert [file.path for file in client().list_artifacts(stages["validate"].info.run_id)] == ["validation.json"]
 
 
 @pytest.mark.usefixtures("two_rounds")

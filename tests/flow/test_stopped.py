@@ -21,6 +21,7 @@ case "$commits" in {at}) ;; *) exit 0 ;; esac
 once=.ratchet/killed-{hook}-$commits
 [ -e "$once" ] || {{ touch "$once"; kill -9 0; }}
 """
+ONLY_THE_SEED = "! git diff --cached --name-only | grep -q decision.json"
 
 
 def test_stopped_in_stages(workspace: Workspace, two_rounds: Workspace, tmp_path: Path) -> None:
@@ -71,6 +72,26 @@ def test_params_edited_while_stages_run_hold_for_all_of_them(workspace: Workspac
     assert "bases/small" in workspace.git("show", "round-0001~1:params.yaml")
     assert workspace.text("data/seed/base/weights") == "small"
     assert "seed: 1" in workspace.git("show", "round-0001:params.yaml")
+    assert "seed: 1" in workspace.text("data/round/explored/shard")
+    workspace.git("checkout", "--quiet", "round-0001")
+    workspace.dvc("checkout")
+    assert "up to date" in workspace.dvc("status")
+
+
+def test_params_edited_after_a_refused_commit_hold_too(workspace: Workspace) -> None:
+    """What git or a hook of it refuses is mended, params may be edited meanwhile, and the round goes on."""
+    hook = workspace.root / ".git/hooks/pre-commit"
+    workspace.write("bases/small/weights", "small")
+    edits = [("exit 1", "bases/tiny", "bases/small"), (ONLY_THE_SEED, "seed: 0", "seed: 1")]
+    for refusal, before, after in edits:
+        workspace.write(".git/hooks/pre-commit", f"#!/bin/sh\n{refusal}\n")
+        hook.chmod(0o755)
+        assert "git commit failed" in workspace.ratchet("round").stderr
+        workspace.write("params.yaml", workspace.text("params.yaml").replace(before, after))
+    hook.unlink()
+    done = workspace.ratchet("round")
+    assert done.returncode == 0, done.stderr
+    assert workspace.text("data/seed/base/weights") == "small"
     assert "seed: 1" in workspace.text("data/round/explored/shard")
     workspace.git("checkout", "--quiet", "round-0001")
     workspace.dvc("checkout")

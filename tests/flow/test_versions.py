@@ -291,8 +291,10 @@ def test_a_clone_has_a_round_up_to_date(used: Workspace, tmp_path: Path) -> None
 
 
 def test_a_round_is_made_again(used: Workspace) -> None:
-    """What was downloaded for it is not downloaded again."""
-    same = used.ratchet("reproduce", "round-0001", TOY_OFFLINE="1")
+    """What was downloaded or installed for it is there too."""
+    used.write(".ratchet/vllm/bin/python", "a server's")
+    same = used.ratchet("reproduce", "round-0001", TOY_OFFLINE="1", TOY_NEEDS=".ratchet/vllm/bin/python")
+    assert used.text(".ratchet/vllm/bin/python") == "a server's"
     assert (same.returncode, same.stdout) == (0, "round-0001: every output is the same\n"), same.stderr
     other = used.ratchet("reproduce", "round-0002", TOY_NOISE="1")
     assert other.returncode == 1, other.stderr

@@ -16,7 +16,8 @@ from models.network import has_verdicts, load_base, load_reader
 from models.tuning import Tuning, save_tuned, tunable, with_tuned
 from tasks import base as stage
 from tasks.base import BASE, location
-from tasks.files import STATE, digest, read_json
+from tasks.errors import ParamsError
+from tasks.files import STATE, copy, digest, read_json
 from tasks.params import Base, Params, load_params
 from tasks.workers.serving import _servable, alike, command_of, engines
 
@@ -52,10 +53,30 @@ def test_each_role_has_the_base_it_was_given(workspace: Path, params: Params, ba
     assert [path.name for path in BASE.iterdir()] == ["bases.json"]
 
 
-def test_a_name_on_the_hub_is_noted_without_a_hash(workspace: Path, params: Params, base: Path) -> None:
-    stage.run(params.model_copy(update={"base": Base(agent="Qwen/Qwen2.5-VL-7B-Instruct", reward=str(base))}))
-    assert location("agent") == "Qwen/Qwen2.5-VL-7B-Instruct"
+def test_a_name_on_the_hub_is_noted_without_a_hash(
+    workspace: Path, params: Params, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was fetched before: the hub is not asked."""
+    cache = workspace / "hub"
+    fetched = cache / "models--some--model"
+    copy(base, fetched / "snapshots/abc")
+    (fetched / "refs").mkdir()
+    (fetched / "refs/main").write_text("abc")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    stage.run(params.model_copy(update={"base": Base(agent="some/model", reward=str(base))}))
+    assert location("agent") == "some/model"
     assert read_json(BASE / "bases.json")["agent"]["digest"] == ""
+
+
+def test_a_model_that_is_nowhere_is_refused_with_its_key(
+    workspace: Path, params: Params, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    for wrong in ("models/qwen", "some/model"):
+        with pytest.raises(ParamsError, match=f"base.reward = {wrong}: neither a directory with a model nor a name"):
+            stage.run(params.model_copy(update={"base": Base(agent=str(base), reward=wrong)}))
+    assert not BASE.exists()
 
 
 def test_engines_run_each_checkpoint_on_its_base(workspace: Path, params: Params, base: Path, qwen: Path) -> None:

@@ -125,6 +125,19 @@ def test_a_killed_descent_of_two_optimizers_ends_with_the_same_bytes(tmp_path: P
     assert descend(tmp_path / "b", 0) == whole
 
 
+@pytest.mark.parametrize("left", [0, 4, 100])
+def test_a_checkpoint_that_is_torn_is_set_aside(tmp_path: Path, left: int) -> None:
+    """What a power cut may leave of it: the training begins anew, and ends the same."""
+    whole = descended(tmp_path / "a", 20, 9.9)
+    with pytest.raises(Killed):
+        descended(tmp_path / "b", 20, 9.9, 8)
+    (kept,) = (tmp_path / "b").iterdir()
+    torn = kept.read_bytes()[:left]
+    kept.write_bytes(torn)
+    assert descended(tmp_path / "b", 20, 9.9) == whole
+    assert kept.with_suffix(".broken").read_bytes() == torn
+
+
 def test_loss_falls_and_the_answers_are_learnt(base: Path, tmp_path: Path, method: Method) -> None:
     network = fresh(base, 32, method)
     schedule = Schedule(updates=150, batch_rows=3, learning_rate=0.02, seed=0)

@@ -100,6 +100,7 @@ def test_a_touch_moves_to_another_element() -> None:
         ('click button "OK" -3,4', "is no action"),
         ("type hello", "is not a quoted string"),
         ("type 5", "is not a quoted string"),
+        (r'type "\ud83d"', "has half a pair of code units"),
         ("scroll sideways", "scroll 'sideways': the direction must be one of up, down, left, right"),
         ("scroll", "the direction must be one of"),
         ('swipe over button "OK" 3,4', "swipe 'over': the direction must be one of"),

@@ -20,6 +20,8 @@ from benchmarks.climb import (
     Place,
     Results,
     interval,
+    is_made,
+    make_round,
     measure,
     measured,
     rate,
@@ -27,6 +29,7 @@ from benchmarks.climb import (
 )
 from environments.oracles import pages
 from environments.registry import load_goals
+from flows.journal import JOURNAL
 from tasks.files import digest
 from tasks.params import Params, load_params
 
@@ -136,6 +139,38 @@ def test_an_arm_is_set_on_a_clean_tree_with_what_the_founding_made(tmp_path: Pat
     assert not place.git("status", "--short")
     assert place.git("show", "HEAD:dvc.lock") == "schema: '2.0'"
     assert yaml.safe_load(place.git("show", "HEAD:params.yaml")) == {"seed": 3, "propose": {"per_goal": 5, "new": 0.0}}
+
+
+class Stopping(Place):
+    """A workspace whose first try at a round is killed in its midst, and whose second is not."""
+
+    def run(self, *command: str) -> str:
+        assert command == ("flows.cli", "round")
+        journal = self.root / JOURNAL
+        if journal.exists():
+            self.git("tag", "round-0001")
+            journal.unlink()
+            return ""
+        journal.parent.mkdir()
+        journal.write_text('{"spent_s": 3000.0}')
+        raise SystemExit("killed")
+
+
+def test_what_a_stopped_round_took_counts(tmp_path: Path) -> None:
+    (tmp_path / "arm").mkdir()
+    place = Stopping(tmp_path / "arm")
+    place.git("init", "--quiet")
+    place.git("-c", "user.name=A", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "--message", "begin")
+    with pytest.raises(SystemExit, match="killed"):
+        make_round(place, 1)
+    assert not is_made(place, 1)
+    took = make_round(place, 1)
+    assert 3000 <= took < 3060
+    assert is_made(place, 1)
+    assert make_round(place, 1) == took
+    (tmp_path / "arm-1.json").unlink()
+    with pytest.raises(SystemExit, match="how long round 1 took is lost"):
+        make_round(place, 1)
 
 
 def test_an_agent_is_measured_once_a_seed(tmp_path: Path) -> None:

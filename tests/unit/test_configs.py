@@ -139,6 +139,9 @@ def test_missing_and_unreadable_params(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text("a: [")
     with pytest.raises(ParamsError, match="not YAML"):
         load_params(tmp_path / "params.yaml")
+    (tmp_path / "params.yaml").write_bytes(b"a: \xff")
+    with pytest.raises(ParamsError, match="not YAML"):
+        load_params(tmp_path / "params.yaml")
 
 
 def test_an_unknown_stage_is_named() -> None:

@@ -66,7 +66,7 @@ def test_a_round_counts_and_older_evidence_halves() -> None:
     assert second == Curriculum(2, {"a": Tally(4, 3), "b": Tally(1, 0)})
     third = second.next([("a", True), ("new", True)])
     # Laplace's rates of a: 4 of 6 before, 2 of 3 of the new one; b was not tried.
-    assert third == Curriculum(3, {"a": Tally(3, 2, 0.0), "b": Tally(0, 0), "new": Tally(1, 1)})
+    assert third == Curriculum(3, {"a": Tally(3, 2.5, 0.0), "b": Tally(0.5, 0), "new": Tally(1, 1)})
 
 
 def test_progress_is_the_change_of_a_goals_rate_and_fades() -> None:
@@ -74,8 +74,18 @@ def test_progress_is_the_change_of_a_goals_rate_and_fades() -> None:
     assert first == Tally(2, 0, 0.0)  # nothing was known to compare with
     second = first.then(2, 2)
     assert second == Tally(3, 2, 0.5)  # 3 of 4 after 1 of 4
-    assert second.then(0, 0) == Tally(1, 1, 0.25)
+    assert second.then(0, 0) == Tally(1.5, 1, 0.25)
     assert second.then(2, 0).progress == pytest.approx(1 / 4 - 3 / 5)
+
+
+def test_a_goal_of_which_half_is_solved_stays_one() -> None:
+    """And its tier, from which the next one opens, stays half solved."""
+    tally = Tally()
+    for _ in range(60):
+        tally = tally.then(4, 2)
+        assert tally.solved * 2 == tally.tried
+    goals = {"one": goal("one", 1), "two": goal("two", 2)}
+    assert Curriculum(61, {"one": tally}).open_tiers(goals.values(), 1) == {1, 2}
 
 
 def test_what_changes_gets_more_than_what_stays_out_of_reach() -> None:

@@ -99,6 +99,12 @@ def test_what_is_no_list_of_goals_is_refused(tmp_path: Path, content: str, messa
         load_goals(path)
 
 
+def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "goals.yaml").write_bytes(b"a: \xff")
+    with pytest.raises(GoalError, match=r"not YAML: .*decode byte 0xff"):
+        load_goals(tmp_path / "goals.yaml")
+
+
 def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(GoalError, match="no goal file"):
         load_goals(tmp_path)

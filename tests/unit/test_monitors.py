@@ -94,7 +94,7 @@ def test_the_judges_are_watched_on_live_outcomes_alone() -> None:
 
 def test_alarms_name_the_figure_the_model_and_the_limit() -> None:
     monitors = {
-        "explored": {"pass_1": 0.1, "pass_k": 0.2, "diversity": None},
+        "explored": {"pass_1": 0.1, "pass_k": 0.1, "pass_k_high": 0.2, "diversity": None},
         "agent": {"kl": 0.25},
         "champion": {"separation_high": 0.1, "accepted_wrong_low": 0.5, "wrong_slope_low": None},
         "challenger": {"separation_high": -0.1, "accepted_wrong_low": 0.6, "wrong_slope_low": 0.05},
@@ -104,7 +104,7 @@ def test_alarms_name_the_figure_the_model_and_the_limit() -> None:
     )
     assert raised(monitors, limits) == {
         "agent": [
-            "alarm: pass_k of exploration is 0.200, below 0.3",
+            "alarm: pass_k_high of exploration is 0.200, below 0.3",
             "alarm: kl of the challenger agent is 0.250, above 0.2",
         ],
         "reward": [

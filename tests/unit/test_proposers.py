@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -83,6 +84,14 @@ def test_a_server_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         with pytest.raises(ChatError, match=r"the model nobody refused \(404\)"):
             Asked("nobody").propose(TICKED)
+
+
+@pytest.mark.parametrize("said", ["<html>busy</html>", '{"error": "busy"}', '{"choices": []}', '["busy"]'])
+def test_what_is_no_chat_completion_is_named(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    with server(lambda _: {}, whole=said) as (url, _):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        with pytest.raises(ChatError, match=f"no chat completion: {re.escape(said)}"):
+            Asked("some-model").propose(TICKED)
 
 
 def test_a_share_of_the_instances_asks_for_something_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ OF_STEPS: list[tuple[str, Change]] = [
     ("a point is within the height of its screenshot", _step(action=Action.parse(DEEP))),
 ]
 OF_BOTH_ROWS: list[tuple[str, dict[str, Any]]] = [
-    ("its trajectory is in trajectories.parquet", {"trajectory": "round-0001/click-ok/10000/99"}),
+    ("its trajectory is among those of the rows", {"trajectory": "round-0001/click-ok/10000/99"}),
     ("the goal is named", {"goal": ""}),
     ("the goal is in the goal files", {"goal": "no-such"}),
     ("the round is this one", {"round": 3}),

@@ -39,15 +39,15 @@ def context(*past: bytes) -> Context:
 
 
 @contextmanager
-def server(answer: Answer, status: int = 200) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Its address, and a list that gets each request: headers and body."""
+def server(answer: Answer, status: int = 200, whole: str = "") -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Its address, and a list that gets each request: headers and body. ``whole`` is what it says instead."""
     seen: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             seen.append({"path": self.path, "key": self.headers["Authorization"], **body})
-            reply = json.dumps({"choices": [answer(body)]}).encode()
+            reply = (whole or json.dumps({"choices": [answer(body)]})).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(reply)))
             self.end_headers()

@@ -24,6 +24,7 @@ JUDGED = (
 
 
 def base() -> None:
+    assert Path(os.environ.get("TOY_NEEDS", ".")).exists()
     if not (download := Path(".ratchet/downloads/text")).exists():
         assert "TOY_OFFLINE" not in os.environ
         write(download, "text")
