@@ -45,7 +45,7 @@ def goal(folder: Path) -> Goal:
     return _goal(folder)
 
 
-def _goal(folder: Path, name: str = "goals", **changes: object) -> Goal:
+def _goal(folder: Path, name: str = "goals", /, **changes: object) -> Goal:
     """The goal of the file with other values for some keys of the application or of the goal."""
     content = yaml.safe_load((folder / "goals.yaml").read_text())
     content["app"]["start"] = content["app"]["start"].replace("python3", sys.executable)
