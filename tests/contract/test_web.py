@@ -344,7 +344,10 @@ def test_a_goal_or_file_that_is_not_there_is_named(fresh_world: World, goal: Goa
         ({"start": "no-such-program {port}"}, "the server ended; its last words: .*no-such-program"),
         ({"start": "sh -c 'echo out of luck; exit 3'"}, "the server ended; its last words: out of luck"),
         ({"start": "sleep 60", "ready_in_s": 1}, r"sleep 60: no answer at / within 1 s \(app.ready_in_s\)"),
-        ({"folder": "nowhere", "data": None}, "app.folder=.*/nowhere: the server cannot be started there: .*No such file"),
+        (
+            {"folder": "nowhere", "data": None},
+            "app.folder=.*/nowhere: the server cannot be started there: .*No such file",
+        ),
         ({"data": "nowhere"}, "app.data=.*/nowhere: the folder cannot be copied"),
         ({"setup": [{"sql": "INSERT INTO nowhere VALUES (1)"}]}, "hook .*no such table: nowhere"),
         ({"setup": [{"command": "sh -c 'echo sorry; exit 3'"}]}, "hook .*exit status 3: sorry"),
