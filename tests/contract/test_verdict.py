@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,10 @@ from tasks.score import score_episode
 from tasks.search.rollout import greedy
 
 GOALS = ("click-button", "click-option", "login-user")
+
+
+ASK = ("audit", "evidence", "page", "search")  # folders of tasks that do
+READ = re.compile(r"\.verdict\b|\"verdicts?\"|explored\.json")
 
 
 class Liar(MiniWoB):
@@ -63,3 +68,15 @@ def test_a_lying_world_changes_nothing_but_the_evaluation(tmp_path: Path, monkey
     assert len(honest["rows"]) > 1000
     assert [episode for episode, _ in judged] == [episode for episode, _ in misjudged]
     assert [verdict for _, verdict in judged] == [not verdict for _, verdict in misjudged]
+
+
+def test_what_explores_and_what_learns_reads_no_verdict() -> None:
+    """In the code. Of demonstrations the world is asked whether they are some, and of evaluation."""
+    sources = {file: file.read_text() for folder in ("tasks", "models") for file in Path(folder).rglob("*.py")}
+    reading = {file for file, source in sources.items() if READ.search(source)}
+    assert {file.name for file in reading if not set(file.parts) & set(ASK)} == {
+        *("demonstrate.py", "variations.py", "evaluate.py", "decide.py", "records.py")
+    }
+    assert {file.name for file in reading if "search" in file.parts} == {"walker.py", "replay.py", "rollout.py"}
+    asked_by = re.compile(r"walker\.verdict|search\.(replay|rollout) import")
+    assert {file.name for file, source in sources.items() if asked_by.search(source)} == {"evaluate.py", "replay.py"}
