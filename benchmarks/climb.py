@@ -36,7 +36,7 @@ from scipy.stats import t
 from environments.registry import load_goals
 from flows.journal import JOURNAL
 from tasks.evidence.statistics import wilson
-from tasks.files import digest
+from tasks.files import WORK, digest
 
 GOALS = (
     "click-button", "click-color", "click-dialog-2", "click-link", "click-shape", "click-tab", "click-widget",
@@ -223,7 +223,7 @@ def is_made(place: Place, number: int) -> bool:
 
 def make_round(place: Place, number: int) -> float:
     """Make a round, or finish the one that was stopped, unless it is made. Returns the seconds that all of it took."""
-    clock, journal = place.root.with_name(f"{place.root.name}-{number}.json"), place.root / JOURNAL
+    clock, journal = place.root / WORK / f"climb-{number}.json", place.root / JOURNAL
     if not clock.exists():
         if is_made(place, number):
             raise SystemExit(

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from environments.types import WorldError
-from tasks.errors import Interruption, RatchetError, WorkspaceError
+from tasks.errors import BusyError, Interruption, RatchetError, WorkspaceError
 
 NIGHTLY = "0 2 * * *"
 BROKE, REFUSED, STOPPED = 1, 2, 130
@@ -112,6 +112,8 @@ def stage(name: str) -> None:
         with versions.stage_lock(name):
             run(name)
     except Exception as error:
+        if isinstance(error, BusyError) and "RATCHET_ROUND_PID" not in os.environ:
+            raise  # the log may be that of the stage at work
         refused = isinstance(error, RatchetError | WorldError)
         _add_to_log(versions.log_of(name), f"ratchet: {error}\n" if refused else traceback.format_exc())
         raise

@@ -21,13 +21,13 @@ def run(params: Params) -> None:
         ParamsError: a model is nowhere to be found.
     """
     models = params.base.model_dump()
+    for role, model in models.items():
+        _check(role, model)
 
     def store(folder: Path) -> None:
         folder.mkdir()
         if EMBEDDED in models.values():
             _build(folder / EMBEDDED)
-        for role, model in models.items():
-            _check(role, model)
         write_json(folder / _BASES, {role: _described(model) for role, model in models.items()})
 
     write_whole(BASE, store)

@@ -26,6 +26,7 @@ from tasks.records import Trajectory, read_trajectories, write_trajectories
 
 Result = TypeVar("Result")
 Unit = Any
+Make = Callable[..., Callable[[Unit], Iterable[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,7 @@ TRAJECTORIES: Keep[Trajectory] = Keep(_write_trajectories, read_trajectories)
 JSON: Keep[Any] = Keep(_write_list, _read_list)
 
 
-def crew(
-    make: Callable[..., Callable[[Unit], Iterable[Any]]], arguments: tuple[Any, ...], processes: int
-) -> ProcessPoolExecutor:
+def crew(make: Make, arguments: tuple[Any, ...], processes: int) -> ProcessPoolExecutor:
     """Who does units, as a context: ``make(*arguments)`` runs once in each process and returns what does a unit.
 
     A process is started when there is a unit for it, and ends with the context.
@@ -117,9 +116,7 @@ _HEAVY = ("models.base", "models.inference", "tasks.records")
 _work: Callable[[Unit], Iterable[Any]]
 
 
-def _start(
-    make: Callable[..., Callable[[Unit], Iterable[Any]]], arguments: tuple[Any, ...], environment: Mapping[str, str]
-) -> None:
+def _start(make: Make, arguments: tuple[Any, ...], environment: Mapping[str, str]) -> None:
     """Run once in each worker process, before its first unit, with the environment of who asks for it."""
     os.environ.update(environment)
     global _work  # noqa: PLW0603  a process is one worker

@@ -30,7 +30,7 @@ from benchmarks.climb import (
 from environments.oracles import pages
 from environments.registry import load_goals
 from flows.journal import JOURNAL
-from tasks.files import digest
+from tasks.files import WORK, digest
 from tasks.params import Params, load_params
 
 ROOT = Path(__file__).parents[2]
@@ -168,7 +168,7 @@ def test_what_a_stopped_round_took_counts(tmp_path: Path) -> None:
     assert 3000 <= took < 3060
     assert is_made(place, 1)
     assert make_round(place, 1) == took
-    (tmp_path / "arm-1.json").unlink()
+    (tmp_path / "arm" / WORK / "climb-1.json").unlink()
     with pytest.raises(SystemExit, match="how long round 1 took is lost"):
         make_round(place, 1)
 

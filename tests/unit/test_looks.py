@@ -61,6 +61,10 @@ def test_success_is_that_of_the_first_looks_and_the_test_has_all() -> None:
     assert [len(added) for added in pairs_by_look(hard + even)] == [4, 4, 6]
 
 
+def test_a_look_on_which_the_world_broke_keeps_its_number() -> None:
+    assert pairs_by_look([_verdict("one", False, True, 2)]) == [[], [(False, True)]]
+
+
 def test_more_looks_than_a_goal_has_seeds_for_are_refused() -> None:
     """Of 500: 8 looks at 8 of each goal may come to 2 * 8 + 6 * 80 = 496 of one, at 9 to 558."""
     assert params(evaluate={"per_goal": 8, "looks": 8}).evaluate.per_goal == 8
