@@ -1,4 +1,4 @@
-"""Whether rounds climb, and what of them does it: ``python -m benchmarks.climb --seeds 1``.
+"""Whether rounds climb, and what of them does it: ``python -m benchmarks.climb --seeds 0``.
 
 UI-Genie's ablation (its table 4) on the embedded default. Twenty goals of four tiers: ten of tier 1, with five
 demonstrations each, and ten harder ones, with none, most of which the base solves now and then (docs/benchmarks.md).
@@ -353,7 +353,7 @@ def _mean(values: Sequence[float], form: str = ".2f") -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs="*", default=range(5), help="to run; none: print what is known")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--held-out", type=int, default=10, help="fresh instances of each goal, for each seed")
     parser.add_argument("--arms", nargs="+", choices=[*ARMS, CONTROL], default=[*ARMS, CONTROL])
@@ -362,7 +362,7 @@ def main() -> None:
     asked = parser.parse_args()
     asked.results.parent.mkdir(parents=True, exist_ok=True)
     results = Results(asked.results)
-    for seed in range(asked.seeds):
+    for seed in asked.seeds:
         measure((asked.folder / f"seed-{seed}").absolute(), seed, asked, results)
     print(json.dumps(report(results, asked.rounds)))
 
