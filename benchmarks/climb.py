@@ -273,7 +273,7 @@ def measure(folder: Path, seed: int, asked: argparse.Namespace, results: Results
 def rate(line: Mapping[str, Any], goals: str, tiers: Iterable[int] = range(9)) -> float:
     """The share of a line's instances that were solved, of some goals and tiers."""
     counted = [counts for counts in line[goals].values() if counts["tier"] in tiers]
-    return sum(counts["solved"] for counts in counted) / sum(counts["n"] for counts in counted)
+    return float(sum(counts["solved"] for counts in counted) / sum(counts["n"] for counts in counted))
 
 
 def interval(lines: Sequence[Mapping[str, Any]], goals: str) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ import os
 import random
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -79,7 +79,9 @@ class Bare(Ours):
     EPISODE_STEPS = 10_000
 
     def step(self, x: int, y: int) -> bool:
-        self.world._browser.screenshot()
+        from environments.episodic import held
+
+        held(self.world._browser).screenshot()
         return False
 
 
@@ -167,7 +169,7 @@ class BrowserGym:
     """BrowserGym as it comes: with half a second before it looks, and a tenth before each command."""
 
     EPISODE_STEPS = 10
-    OPTIONS: ClassVar[dict[str, float]] = {}
+    OPTIONS: ClassVar[dict[str, Any]] = {}
     ZOOM = 1.5
 
     def __init__(self) -> None:
@@ -180,7 +182,9 @@ class BrowserGym:
 
         if self.env is not None:
             self.env.close()
-        root = Path(find_spec("miniwob").submodule_search_locations[0]) / "html/miniwob"
+        pages = find_spec("miniwob")
+        assert pages is not None, "the peers' environment has miniwob"
+        root = Path(str(pages.origin)).parent / "html/miniwob"
         os.environ["MINIWOB_URL"] = f"{root.as_uri()}/"
         os.environ.setdefault("PLAYWRIGHT_BROWSERS_PATH", str(Path(sys.prefix) / "browsers"))
         actions = HighLevelActionSet(subsets=["coord"]).to_python_code
@@ -244,7 +248,7 @@ def memory_mib() -> float:
 
 
 @contextmanager
-def metered(sums: Counter[str], name: str) -> Iterator[None]:
+def metered(sums: defaultdict[str, float], name: str) -> Iterator[None]:
     cpu, wall = cpu_s(), time.perf_counter()
     yield
     sums[f"{name}_s"] += time.perf_counter() - wall
@@ -253,7 +257,7 @@ def metered(sums: Counter[str], name: str) -> Iterator[None]:
 
 def play(contender: Contender, draw: random.Random, seconds: float) -> dict[str, Any]:
     """Episodes of random clicks for about so many seconds; the last one is cut off."""
-    sums: Counter[str] = Counter()
+    sums: defaultdict[str, float] = defaultdict(float)
     begun = time.perf_counter()
     while time.perf_counter() - begun < seconds:
         with metered(sums, "reset"):

@@ -17,7 +17,7 @@ from environments.registry import open_world
 from environments.types import Goal, Instance, Observation, Step
 from models.baselines import RandomAgent
 from models.prompts import context_at
-from tasks.search import Walker
+from tasks.search.walker import Walker
 
 ACTIONS = 6
 SEED = 11

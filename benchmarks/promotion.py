@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +82,7 @@ def raised(rates: NDArray[np.float64], gain: float) -> NDArray[np.float64]:
         moved = odds * np.exp(shift)
         return float((moved / (1 + moved)).mean() - rates.mean() - gain)
 
-    moved = odds * np.exp(brentq(mean_gain, 0, 30))
+    moved: NDArray[np.float64] = odds * np.exp(brentq(mean_gain, 0, 30))
     return moved / (1 + moved)
 
 
@@ -108,7 +107,8 @@ def _decision(chances: NDArray[np.float64], design: Design, random: np.random.Ge
         ]
 
     episodes = until_settled(list(goals), design.per_goal, design.looks, ALPHA, play)
-    return decide(episodes, [], ALPHA, design.looks, QUIET)["agent"]
+    made: dict[str, Any] = decide(episodes, [], ALPHA, design.looks, QUIET)["agent"]
+    return made
 
 
 def main() -> None:
@@ -139,4 +139,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

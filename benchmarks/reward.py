@@ -110,7 +110,7 @@ def by_hand(value_of: Callable[[Network, Query], Tensor]) -> Callable[[Network, 
             optimizer.zero_grad(set_to_none=True)
             with network.autocast():
                 value = value_of(network, asked)
-            value.backward()
+            value.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(weights, 1.0)
             optimizer.step()
         return clock() - began

@@ -28,7 +28,7 @@ from tasks.evidence.statistics import wilson
 from tasks.files import SEED, STATE
 from tasks.params import Params, load_params
 from tasks.records import read_trajectories
-from tasks.search import Search, find
+from tasks.search import Proposer, Scorer, Search, find
 from tasks.search.walker import Walker
 from tasks.stages import pin
 from tasks.workers import JSON, crew, spread
@@ -83,7 +83,7 @@ class TimedWorld:
 class TimedModels:
     """Agent and reward model whose work is timed."""
 
-    def __init__(self, agent: Any, judge: Any, clock: Clock) -> None:
+    def __init__(self, agent: Proposer, judge: Scorer, clock: Clock) -> None:
         self._agent, self._judge, self._clock = agent, judge, clock
 
     def propose(
@@ -100,16 +100,16 @@ class TimedModels:
 class Greedily:
     """An agent asked for its one best answer."""
 
-    def __init__(self, agent: Any) -> None:
-        self._agent = agent
+    def __init__(self, models: TimedModels) -> None:
+        self._models = models
 
     def propose(
         self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
     ) -> list[list[Candidate]]:
-        return [[replace(option, count=samples) for option in row] for row in self._agent.propose(contexts, 1, 0.0)]
+        return [[replace(option, count=samples) for option in row] for row in self._models.propose(contexts, 1, 0.0)]
 
     def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
-        return self._agent.score(contexts, actions)
+        return self._models.score(contexts, actions)
 
 
 METHODS: dict[str, dict[str, Any]] = {

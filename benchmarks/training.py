@@ -133,7 +133,7 @@ def by_hand(job: Job, value_of: Callable[[int], Tensor]) -> float:
         optimizer.zero_grad(set_to_none=True)
         with job.network.autocast():
             value = value_of(number)
-        value.backward()
+        value.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimizer.step()
     return clock() - began
@@ -161,7 +161,7 @@ def completed(network: Network, rows: Sequence[dict[str, Any]], batch_rows: int)
 
     marks: list[float] = []
 
-    class Timer(TrainerCallback):
+    class Timer(TrainerCallback):  # type: ignore[misc]
         def on_step_end(self, *_: Any, **__: Any) -> None:
             marks.append(clock())
 

@@ -70,8 +70,9 @@ class Player:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise SystemExit(f"{self._process.args}: ended; run it by hand to see why")
-        return json.loads(line)
+            raise SystemExit(f"{self._process.args!r}: ended; run it by hand to see why")
+        found: Answer = json.loads(line)
+        return found
 
     def close(self) -> None:
         self._process.communicate()
@@ -111,12 +112,12 @@ def play(rounds: int) -> dict[Turn, list[list[Answer]]]:
 
 def stepping(answers: list[Answer]) -> float:
     """Steps a second while stepping, summed over processes."""
-    return sum(each["steps"] / each["step_s"] for each in answers)
+    return float(sum(each["steps"] / each["step_s"] for each in answers))
 
 
 def with_resets(answers: list[Answer]) -> float:
     """Steps a second of all the time, resets included, summed over processes."""
-    return sum(each["steps"] / each["wall_s"] for each in answers)
+    return float(sum(each["steps"] / each["wall_s"] for each in answers))
 
 
 def mean(part: str, whole: str, scale: float) -> Callable[[list[Answer]], float]:
@@ -125,7 +126,7 @@ def mean(part: str, whole: str, scale: float) -> Callable[[list[Answer]], float]
 
 
 def memory(answers: list[Answer]) -> float:
-    return sum(each["memory_mib"] for each in answers)
+    return float(sum(each["memory_mib"] for each in answers))
 
 
 FIGURES: dict[str, Callable[[list[Answer]], float]] = {
