@@ -386,6 +386,24 @@ def test_an_interrupted_logging_is_completed_without_doubles(workspace: Workspac
     assert len(client().search_model_versions("name = 'ratchet-agent'")) == 2
 
 
+def test_workspaces_that_share_an_mlflow_find_their_own_rounds(
+    workspace: Workspace, database: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = f"sqlite:///{workspace.root}/.ratchet/mlflow.db"
+    other = enter(tmp_path_factory.mktemp("other"), database, monkeypatch)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", shared)
+    found = {}
+    for each in (workspace, other):
+        monkeypatch.chdir(each.root)
+        (each.root / "of").write_text(each.root.name)
+        found[each.root] = lineage.begin_round(1, TAGS)
+        lineage.end_round(found[each.root], 1, each.commit("round-0001"), {}, {})
+    assert len(set(found.values())) == 2
+    for root, run in found.items():
+        monkeypatch.chdir(root)
+        assert lineage.run_of("round-0001") == run
+
+
 @pytest.mark.usefixtures("workspace")
 def test_a_failed_round_says_where_and_why() -> None:
     run = lineage.begin_round(4, TAGS)

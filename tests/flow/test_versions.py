@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -251,6 +252,17 @@ def test_a_stage_that_is_about_to_end_is_waited_for(inside: Workspace) -> None:
         assert stage.stdout.readline() == b"\n"
         Timer(0.3, stage.kill).start()
         versions.refuse_if_busy()
+
+
+def test_who_only_looks_whether_a_workspace_is_busy_keeps_nobody_out(
+    inside: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside.write(".ratchet/stage.lock", "")
+    with (inside.root / ".ratchet/stage.lock").open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_EX)
+        monkeypatch.setattr("tasks.versions.locks.time.sleep", lambda _: fcntl.flock(looking, fcntl.LOCK_UN))
+        with versions.stage_lock("explore"), pytest.raises(BusyError), versions.stage_lock("score"):
+            pytest.fail("two at a time")
 
 
 def test_a_stage_that_outlived_its_round_keeps_the_next_one_out(inside: Workspace) -> None:

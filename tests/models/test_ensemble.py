@@ -16,7 +16,7 @@ from models.engine import Source, members, role_of
 from models.network import load_base
 from models.roles import ENSEMBLE, Ensemble, RewardModel, Together, load_reward_model
 from models.tuning import Method, Tuning, save_tuned, tunable
-from tasks.errors import ParamsError
+from tasks.errors import ParamsError, StageError
 from tasks.files import ROUND, SEED, STATE, copy, write_json
 from tasks.params import Params, load_params
 from tasks.train import train_reward, warm_reward
@@ -105,6 +105,20 @@ def test_a_single_one_has_no_members(params: Params, caplog: pytest.LogCaptureFi
     assert "warm_reward: 4 readings of 4 samples" in caplog.messages  # two updates of two
     assert members(SEED / "reward") == [SEED / "reward"]
     assert not (SEED / "reward" / ENSEMBLE).exists()
+
+
+def test_a_training_that_diverges_says_what_to_lower(params: Params) -> None:
+    wild = params.warm_reward.model_copy(update={"learning_rate": 1e30})
+    said = r"warm_reward: the loss of update 2 is (nan|inf); lower the learning rate in params\.yaml"
+    with pytest.raises(StageError, match=said):
+        warm_reward(params.model_copy(update={"warm_reward": wild}))
+    assert not (SEED / "reward").exists()
+
+
+def test_layers_that_the_base_does_not_have_are_not_skipped(params: Params) -> None:
+    tune = params.tune.model_copy(update={"skip_layers": 100})
+    with pytest.raises(ParamsError, match=r"tune\.skip_layers = 100: the base has \d+ layers; skip fewer"):
+        warm_reward(params.model_copy(update={"tune": tune}))
 
 
 @pytest.mark.parametrize("by_itself", [True, False])
