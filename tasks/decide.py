@@ -11,14 +11,15 @@ p-value is somewhat too small where judgements of the same trajectory agree.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from environments.types import End, Instance
-from tasks.acceptance import Bar, rejections
-from tasks.curriculum import Curriculum
+from environments.types import End, Episode
+from tasks.acceptance import Bar, best
+from tasks.curriculum import Attempt, Curriculum
 from tasks.curriculum.balance import Setting, rebalanced
 from tasks.curriculum.plan import Plan
 from tasks.errors import RecordError
@@ -55,7 +56,7 @@ def run(params: Params) -> None:
     _roll_back(decision, in_doubt(monitors, params.decide.limits))
     found = Curriculum.read(STATE / "curriculum.json")
     setting = _rebalance(plan, Setting(setting_of(found, params).temperature, bar.outcome), params, monitors)
-    curriculum = found.next(solved(read_trajectories(ROUND / "scored"), bar), setting)
+    curriculum = found.next(attempts(read_trajectories(ROUND / "scored"), bar), setting)
     used = monitors["challenger" if decision["reward"]["promoted"] else "champion"]["accepted_wrong"]
     history += [] if used is None or decision["reward"]["rolled_back"] else [used]
     write_whole(ROUND / "state", lambda aside: _write_state(aside, decision, found.round, curriculum, history))
@@ -97,18 +98,22 @@ def decide(
     }
 
 
-def solved(trajectories: Iterable[Trajectory], bar: Bar) -> list[tuple[str, bool]]:
-    """(goal id, solved) of each goal instance tried: solved when some path counts as solved.
+def attempts(trajectories: Iterable[Trajectory], bar: Bar) -> list[Attempt]:
+    """Each goal instance tried, solved when some path counts as solved, and how sure the agent was of the best such.
 
     An instance without a scored path (its world crashed) says nothing about the agent and is left out.
     """
-    tried, found = list(trajectories), dict[Instance, bool]()
-    reasons = rejections(tried, bar)
-    for trajectory in tried:
-        instance = trajectory.episode.instance
-        if trajectory.episode.outcome is not None and trajectory.episode.end is not End.CRASHED:
-            found[instance] = found.get(instance, False) or reasons[trajectory.id] is None
-    return [(instance.goal.id, success) for instance, success in found.items()]
+    tried = list(trajectories)
+    solved = {one.episode.instance: _sureness(one.episode) for one in best(tried, bar)}
+    told = (one.episode for one in tried if one.episode.outcome is not None and one.episode.end is not End.CRASHED)
+    instances = dict.fromkeys(episode.instance for episode in told)
+    return [Attempt(one.goal.id, one in solved, solved.get(one, 0.0)) for one in instances]
+
+
+def _sureness(episode: Episode) -> float:
+    """How likely the agent alone takes a path: the product of the shares that its steps had of the samples."""
+    drawn = ((step.action, {option.action: option.count for option in step.candidates}) for step in episode.steps)
+    return math.prod(counts.get(action, 0) / sum(counts.values()) for action, counts in drawn if counts)
 
 
 def _promote(

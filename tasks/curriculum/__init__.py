@@ -1,19 +1,19 @@
 """What past rounds showed of each goal, and from it how many instances each gets.
 
 ``curriculum.json`` is part of the state:
-``{"round": 3, "goals": {"click-button": {"tried": 5, "solved": 4, "progress": 0.25}}}``, and where exploration is
-rebalanced from round to round, ``"setting": {"temperature": 2.5, "accept": 0.8}``.
+``{"round": 3, "goals": {"click-button": {"tried": 5, "solved": 4, "sure": 3.5, "progress": 0.25}}}``, and where
+exploration is rebalanced from round to round, ``"setting": {"temperature": 2.5, "accept": 0.8}``.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from environments.types import Goal
 from tasks.curriculum.balance import Setting
@@ -24,27 +24,41 @@ from tasks.files import read_json, write_json
 OPENS_FROM = Fraction(1, 2)  # share of a tier's instances solved from which the next tier opens
 
 
+class Attempt(NamedTuple):
+    """A goal instance tried: whether some path counts as solved, and how likely the agent alone takes the best of them.
+
+    That is the product of the shares that its steps had of the agent's samples; 0 where no path counts as solved.
+    """
+
+    goal: str
+    solved: bool
+    sure: float
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Goal instances tried and solved; evidence of earlier rounds counts half with each round that passes.
 
     Halves of halves are exact in binary: nothing is rounded, and a goal of which half is solved stays one.
-    ``progress`` is how much higher the rate of the last round with attempts was than the rate known before it.
+    ``sure`` is of how many the agent alone finds the way, as its own samples say (:class:`Attempt`); ``progress`` how
+    much higher that rate was in the last round with attempts than it was known to be before.
     """
 
     tried: float = 0
     solved: float = 0
+    sure: float = 0
     progress: float = 0.0
 
     @property
     def rate(self) -> Fraction:
-        """The success rate under a uniform prior (Laplace's rule): (solved + 1) / (tried + 2)."""
-        return (Fraction(self.solved) + 1) / (Fraction(self.tried) + 2)
+        """How often the agent alone finds the way; 1/2 where nothing was tried."""
+        return Fraction(self.sure) / Fraction(self.tried) if self.tried else Fraction(1, 2)
 
-    def then(self, tried: int, solved: int) -> Tally:
+    def then(self, attempts: Sequence[Attempt]) -> Tally:
         """The tally after another round."""
-        progress = float(Tally(tried, solved).rate - self.rate) if tried and self.tried else self.progress / 2
-        return Tally(self.tried / 2 + tried, self.solved / 2 + solved, progress)
+        now = Tally(len(attempts), sum(one.solved for one in attempts), math.fsum(one.sure for one in attempts))
+        progress = float(now.rate - self.rate) if now.tried and self.tried else self.progress / 2
+        return Tally(self.tried / 2 + now.tried, self.solved / 2 + now.solved, self.sure / 2 + now.sure, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +96,16 @@ class Curriculum:
         setting = {"setting": asdict(self.setting)} if self.setting else {}
         write_json(path, {"round": self.round, "goals": goals, **setting})
 
-    def next(self, results: Iterable[tuple[str, bool]], setting: Setting | None = None) -> Curriculum:
+    def next(self, attempts: Iterable[Attempt], setting: Setting | None = None) -> Curriculum:
         """The curriculum after a round.
 
-        ``results`` has one (goal id, solved) for each instance tried. What was known before counts half,
-        so that the rates follow the agent of today and not its average over all rounds.
+        What was known before counts half, so that the rates follow the agent of today and not its average over all
+        rounds.
         """
-        tried: Counter[str] = Counter()
-        solved: Counter[str] = Counter()
-        for goal, success in results:
-            tried[goal] += 1
-            solved[goal] += success
-        known = dict.fromkeys([*self.goals, *tried])
-        goals = {goal: self.goals.get(goal, Tally()).then(tried[goal], solved[goal]) for goal in known}
+        of: dict[str, list[Attempt]] = {goal: [] for goal in self.goals}
+        for attempt in attempts:
+            of.setdefault(attempt.goal, []).append(attempt)
+        goals = {goal: self.goals.get(goal, Tally()).then(found) for goal, found in of.items()}
         return Curriculum(self.round + 1, goals, setting)
 
     def apportion(self, goals: Mapping[str, Goal], total: int, opening: int) -> dict[str, int]:
@@ -105,15 +116,15 @@ class Curriculum:
         """
         tiers = self.open_tiers(goals.values(), opening)
         weights = {goal.id: self.weight(goal.id) for goal in goals.values() if goal.tier in tiers}
-        extra = apportion(total - len(goals), weights)
+        extra = apportion(total - len(goals), weights if any(weights.values()) else dict.fromkeys(weights, Fraction(1)))
         return {goal: 1 + extra.get(goal, 0) for goal in goals}
 
     def weight(self, goal: str) -> Fraction:
-        """How unsure it is that the goal is solved, and how much its rate has changed of late, up or down.
+        """How unsure the agent is of the goal, and how much that has changed of late, up or down.
 
-        4 p (1 - p) of the success rate p is 1 where half of the instances are solved and little where all are, or none
-        (learnability: Tzannetos et al. 2023, Rutherford et al. 2024); absolute learning progress (Portelas et al. 2019)
-        keeps what is being learnt, or forgotten, ahead of what stays as it is.
+        4 p (1 - p) of the agent's own rate p is 1 where it finds the way half of the time and nothing where it always
+        does, or never (learnability: Tzannetos et al. 2023, Rutherford et al. 2024); absolute learning progress
+        (Portelas et al. 2019) keeps what is being learnt, or forgotten, ahead of what stays as it is.
         """
         tally = self.goals.get(goal, Tally())
         return 4 * tally.rate * (1 - tally.rate) + abs(Fraction(tally.progress))

@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 Labels = Sequence[bool] | NDArray[np.bool_]
 Scores = Sequence[float] | Floats
 
+_EARLY = 2  # looks after which nobody is given up
+
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
@@ -52,8 +54,12 @@ class SequentialTest:
 
     @property
     def settled(self) -> bool:
-        """Whether no further look is worth taking: better, behind by more than one case, or the last."""
-        behind = self.so_far.losses - self.so_far.wins > 1
+        """Whether no further look is worth taking: better, the last, or late and behind by more than one case.
+
+        The first looks have few cases at which the models differ, and say little
+        (docs/decisions/0062-what-an-agent-is-not-sure-of.md).
+        """
+        behind = self.look > _EARLY and self.so_far.losses - self.so_far.wins > 1
         return self.better or behind or self.look == self.looks
 
 

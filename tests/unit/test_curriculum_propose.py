@@ -13,7 +13,7 @@ from small_round import goal, params, write_curriculum, write_goals
 
 from tasks import propose
 from tasks.acceptance import Bar
-from tasks.curriculum import Curriculum, Tally, easy_enough
+from tasks.curriculum import Attempt, Curriculum, Tally, easy_enough
 from tasks.curriculum.balance import Setting
 from tasks.curriculum.plan import Plan
 from tasks.errors import ParamsError, RecordError
@@ -31,13 +31,13 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_is_written_and_read_back(tmp_path: Path) -> None:
-    curriculum = Curriculum(3, {"b": Tally(4, 1, -0.25), "a": Tally(0, 0)})
+    curriculum = Curriculum(3, {"b": Tally(4, 1, 0.7, -0.25), "a": Tally(0, 0)})
     curriculum.write(tmp_path / "curriculum.json")
     assert read_json(tmp_path / "curriculum.json") == {
         "round": 3,
         "goals": {
-            "a": {"tried": 0, "solved": 0, "progress": 0.0},
-            "b": {"tried": 4, "solved": 1, "progress": -0.25},
+            "a": {"tried": 0, "solved": 0, "sure": 0, "progress": 0.0},
+            "b": {"tried": 4, "solved": 1, "sure": 0.7, "progress": -0.25},
         },
     }
     assert Curriculum.read(tmp_path / "curriculum.json") == curriculum
@@ -62,44 +62,57 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_a_round_counts_and_older_evidence_halves() -> None:
     start = Curriculum.first(["a", "b"])
     assert start == Curriculum(1, {"a": Tally(), "b": Tally()})
-    second = start.next([("a", True), ("a", False), ("b", False), ("a", True), ("a", True)])
-    assert second == Curriculum(2, {"a": Tally(4, 3), "b": Tally(1, 0)})
-    third = second.next([("a", True), ("new", True)])
-    # Laplace's rates of a: 4 of 6 before, 2 of 3 of the new one; b was not tried.
-    assert third == Curriculum(3, {"a": Tally(3, 2.5, 0.0), "b": Tally(0.5, 0), "new": Tally(1, 1)})
+    found = [("a", True, 1.0), ("a", False, 0.0), ("b", False, 0.0), ("a", True, 0.5), ("a", True, 0.25)]
+    second = start.next(Attempt(*one) for one in found)
+    assert second == Curriculum(2, {"a": Tally(4, 3, 1.75), "b": Tally(1, 0, 0)})
+    third = second.next([Attempt("a", True, 0.9375), Attempt("new", True, 0.5)])
+    # Of a: 7/16 before, 15/16 of the new one; b was not tried.
+    assert third == Curriculum(3, {"a": Tally(3, 2.5, 1.8125, 0.5), "b": Tally(0.5, 0, 0), "new": Tally(1, 1, 0.5)})
+
+
+def _attempts(*sure: float) -> list[Attempt]:
+    return [Attempt("a", one > 0, one) for one in sure]
 
 
 def test_progress_is_the_change_of_a_goals_rate_and_fades() -> None:
-    first = Tally().then(2, 0)
-    assert first == Tally(2, 0, 0.0)  # nothing was known to compare with
-    second = first.then(2, 2)
-    assert second == Tally(3, 2, 0.5)  # 3 of 4 after 1 of 4
-    assert second.then(0, 0) == Tally(1.5, 1, 0.25)
-    assert second.then(2, 0).progress == pytest.approx(1 / 4 - 3 / 5)
+    first = Tally().then(_attempts(0, 0))
+    assert first == Tally(2, 0, 0, 0.0)  # nothing was known to compare with
+    second = first.then(_attempts(0.5, 1))
+    assert second == Tally(3, 2, 1.5, 0.75)
+    assert second.then([]) == Tally(1.5, 1, 0.75, 0.375)
+    assert second.then(_attempts(0, 0)).progress == -0.5
 
 
 def test_a_goal_of_which_half_is_solved_stays_one() -> None:
     """And its tier, from which the next one opens, stays half solved."""
     tally = Tally()
     for _ in range(60):
-        tally = tally.then(4, 2)
+        tally = tally.then(_attempts(1, 1, 0, 0))
         assert tally.solved * 2 == tally.tried
+        assert tally.rate == Fraction(1, 2)
     goals = {"one": goal("one", 1), "two": goal("two", 2)}
     assert Curriculum(61, {"one": tally}).open_tiers(goals.values(), 1) == {1, 2}
 
 
 def test_what_changes_gets_more_than_what_stays_out_of_reach() -> None:
-    curriculum = Curriculum(3, {"learnt": Tally(4, 2, 0.5), "lost": Tally(4, 2, -0.5), "hopeless": Tally(4, 0)})
+    curriculum = Curriculum(3, {"learnt": Tally(4, 2, 2, 0.5), "lost": Tally(4, 2, 2, -0.5), "hopeless": Tally(4, 0)})
     assert curriculum.weight("learnt") == curriculum.weight("lost") == Fraction(3, 2)
-    assert curriculum.weight("hopeless") == Fraction(5, 9)
+    assert curriculum.weight("hopeless") == 0
 
 
-def test_what_may_go_either_way_gets_most_and_all_get_one() -> None:
-    goals = {name: goal(name) for name in ("easy", "hard", "new")}
-    curriculum = Curriculum(2, {"easy": Tally(8, 8), "hard": Tally(8, 0)})
-    # Weights 36/100, 36/100, 1 of 9 spare: 1.88, 1.88, 5.23; the two left over go to the largest remainders.
-    assert curriculum.apportion(goals, 12, 1) == {"easy": 3, "hard": 3, "new": 6}
-    assert curriculum.weight("easy") == curriculum.weight("hard") == Fraction(9, 25)
+def test_what_the_agent_is_not_sure_of_gets_most_and_all_get_one() -> None:
+    """Where a search solves everything, too: what its agent always does by itself is nothing new."""
+    goals = {name: goal(name) for name in ("sure", "unsure", "hopeless", "new")}
+    tallies = {"sure": Tally(4, 4, 4), "unsure": Tally(4, 4, 1), "hopeless": Tally(4, 0, 0)}
+    curriculum = Curriculum(2, tallies)
+    assert [curriculum.weight(name) for name in goals] == [0, Fraction(3, 4), 0, 1]
+    assert curriculum.apportion(goals, 18, 1) == {"sure": 1, "unsure": 7, "hopeless": 1, "new": 9}
+
+
+def test_where_nothing_is_unsure_all_get_the_same() -> None:
+    goals = {name: goal(name) for name in ("a", "b")}
+    curriculum = Curriculum(2, {"a": Tally(4, 4, 4), "b": Tally(4, 0, 0)})
+    assert curriculum.apportion(goals, 8, 1) == {"a": 4, "b": 4}
 
 
 def test_equal_remainders_go_to_the_goals_that_stand_first() -> None:
@@ -123,7 +136,7 @@ def test_a_tier_opens_when_the_one_below_is_solved_often_enough() -> None:
     assert opened.open_tiers(goals.values(), 1) == {1, 2}
 
 
-TALLIES = st.tuples(st.integers(0, 50), st.integers(0, 50)).map(lambda pair: Tally(max(pair), min(pair)))
+TALLIES = st.tuples(*[st.integers(0, 50)] * 3).map(lambda counts: Tally(*sorted(counts, reverse=True)))
 
 
 @given(st.lists(st.tuples(TALLIES, st.integers(1, 4)), min_size=1, max_size=12), st.integers(1, 9))

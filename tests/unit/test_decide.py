@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 from small_round import goal, params, rows_of, trajectory, write_curriculum, write_round_rows
 
-from environments.types import End
+from environments.types import Action, Candidate, End, Kind
 from tasks import decide
 from tasks.acceptance import Bar
 from tasks.curriculum import Curriculum
@@ -299,7 +299,7 @@ def test_the_curriculum_moves_on() -> None:
     _evaluate(_episodes(1, 1, 1), _judgements(1, 1))
     assert read_json(NEXT / "curriculum.json") == {
         "round": 2,
-        "goals": {"click-ok": {"tried": 2, "solved": 1, "progress": 0.0}},
+        "goals": {"click-ok": {"tried": 2, "solved": 1, "sure": 1.0, "progress": 0.0}},
     }
 
 
@@ -341,7 +341,7 @@ def test_a_corpus_that_has_the_round_already_is_refused() -> None:
     assert not (ROUND / "decision.json").exists()
 
 
-def test_solved_is_by_instance_and_unscored_ones_say_nothing() -> None:
+def test_attempts_are_by_instance_and_unscored_ones_say_nothing() -> None:
     crashed, midway = trajectory(5, None, seed=10_003), trajectory(6, 0.1, seed=10_004)
     trajectories = [
         trajectory(0, 0.2),
@@ -351,7 +351,19 @@ def test_solved_is_by_instance_and_unscored_ones_say_nothing() -> None:
         replace(crashed, episode=replace(crashed.episode, end=End.CRASHED)),
         replace(midway, episode=replace(midway.episode, end=End.CRASHED)),
     ]
-    assert decide.solved(trajectories, Bar(0.5)) == [("click-ok", True), ("click-ok", False)]
+    assert decide.attempts(trajectories, Bar(0.5)) == [("click-ok", True, 1.0), ("click-ok", False, 0.0)]
+
+
+def test_how_sure_the_agent_was_of_the_best_path_is_the_product_of_its_steps_shares() -> None:
+    """Of ten samples the path's first step was 4, its second 3 of 5: by itself the agent takes it in 24 of 100."""
+    better, worse = trajectory(0, 0.9), trajectory(1, 0.6)
+    click, other = better.episode.steps[0].candidates[0], Candidate(Action(Kind.WAIT), 0)
+    steps = [
+        replace(better.episode.steps[0], candidates=(replace(other, count=rest), replace(click, count=own)))
+        for own, rest in ((4, 6), (3, 2))
+    ]
+    better = replace(better, episode=replace(better.episode, steps=tuple(steps)))
+    assert decide.attempts([worse, better], Bar(0.5)) == [("click-ok", True, pytest.approx(0.24))]
 
 
 JUDGEMENTS = [

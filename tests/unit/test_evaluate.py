@@ -86,10 +86,11 @@ def test_the_third_look_goes_to_the_goal_at_which_the_agents_differ(tmp_path: Pa
     assert {one.episode.instance.seed for one in asked} == {500, 501}
 
 
-def test_a_challenger_behind_is_not_looked_at_again(tmp_path: Path) -> None:
+def test_a_challenger_behind_is_not_looked_at_for_ever(tmp_path: Path) -> None:
+    looks = params(evaluate={"per_goal": 2, "looks": 4})
     with crew(scripted, ("champion",), 2) as players:
-        _, verdicts = play(players, GOALS[:1], 500, LOOKS, tmp_path)
-    assert {line["look"] for line in verdicts} == {1}
+        _, verdicts = play(players, GOALS[:1], 500, looks, tmp_path)
+    assert {line["look"] for line in verdicts} == {1, 2, 3}
 
 
 def unlucky(breaks: int) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:

@@ -111,10 +111,12 @@ def test_sequential_test_by_hand() -> None:
 def test_sequential_test_stops_at_the_look_that_settles_it() -> None:
     ahead = sequential_test(_looks((3, 0, 4), (0, 3, 0)), 2, 0.25)
     assert (ahead.look, ahead.better) == (1, True)
-    behind = sequential_test(_looks((1, 3, 4), (9, 0, 0)), 2, 0.25)
-    assert (behind.look, behind.better, behind.settled) == (1, False, True)
-    by_one = sequential_test(_looks((1, 2, 4), (9, 0, 0)), 2, 0.25)
-    assert (by_one.look, by_one.better) == (2, True)
+    early = sequential_test(_looks((1, 3, 4), (9, 0, 0)), 2, 0.25)  # the first two looks give nobody up
+    assert (early.look, early.better) == (2, True)
+    behind = sequential_test(_looks((1, 1, 4), (0, 1, 4), (0, 1, 4), (9, 0, 0)), 4, 0.25)
+    assert (behind.look, behind.better, behind.settled) == (3, False, True)
+    by_one = sequential_test(_looks((1, 1, 4), (0, 1, 4), (0, 0, 4), (9, 0, 0)), 4, 0.25)
+    assert (by_one.look, by_one.better) == (4, True)
     nothing = sequential_test([], 3, 0.05)
     assert (nothing.look, nothing.better) == (0, False)
     with pytest.raises(ValueError, match="3 looks of 2 planned"):
