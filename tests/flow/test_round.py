@@ -138,6 +138,19 @@ def test_a_refusing_stage_stops_the_round_until_it_is_mended(used: Workspace) ->
     assert done.stdout.splitlines()[-1].startswith("round-0003: agent success 0.500; ")
 
 
+def test_why_a_stage_failed_is_said_though_mlflow_broke_meanwhile(used: Workspace) -> None:
+    broken = "sh -c 'echo broken > .ratchet/mlflow.db; exit 2'"
+    used.write("dvc.yaml", used.text("dvc.yaml").replace("python toy.py train", broken))
+    used.git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qam", "Break MLflow in a stage")
+
+    refused = used.ratchet("round")
+
+    assert refused.returncode == 2
+    untold, said = refused.stderr.splitlines()[-2:]
+    assert "MLflow does not know that the round failed: MLflow at sqlite:///" in untold
+    assert said.startswith("ratchet: stage train ended with exit status 2")
+
+
 def test_a_line_a_round_says_what_came_into_use(inside: Workspace) -> None:
     """The agent is the challenger, 2 of 4; the reward model the champion: one of two right steps found, and so on."""
     figures = "agent success 0.500; reward model F1 of steps 0.500, of outcomes 0.667; agent promoted"
