@@ -54,7 +54,7 @@ COMMON: dict[str, Any] = {
     "demonstrate": {"per_goal": 5, "hardest_tier": 1},
     "warm_agent": {"updates": 56},
     "warm_reward": {"updates": 60},
-    "propose": {"per_goal": 6},
+    "propose": {"per_goal": 4},
     "filter": {"accept": 0.6},
     "train_reward": {"updates": 144},
     "train_agent": {"updates": 50, "learning_rate": 4e-4},

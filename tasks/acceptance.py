@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from environments.types import Action, End, Episode, Instance, Kind, Step
+from environments.types import Action, Candidate, End, Episode, Instance, Kind, Step
 from tasks.quoted import missing
 from tasks.records import VARIED, Origin, Trajectory
 
@@ -34,23 +35,31 @@ class Bar:
         """
         low = step.score is not None and step.score < self.step
         judged = any(candidate.score is not None for candidate in step.candidates)
-        return low and (not judged or _surpassed(step))
+        return low and (not judged or any((one.score or 0.0) > (step.score or 0.0) for one in _others(step)))
 
 
 def hasty(episode: Episode) -> bool:
-    """Whether the last step was not the best there: something else was liked more, and is perhaps left to do."""
-    return bool(episode.steps) and _surpassed(episode.steps[-1])
+    """Whether the last step was not the best there: something else was liked more, and is perhaps left to do.
 
-
-def _surpassed(step: Step) -> bool:
-    """Whether another candidate was liked more than a step that was scored.
-
-    The same done to another element of that kind and text is not another.
+    By more than the agent's own samples speak for the step: it must be of more worth to a beam, too, which adds to each
+    reward the candidate's share of the samples.
     """
-    if step.score is None:
+    if not episode.steps or (score := episode.steps[-1].score) is None:
         return False
-    others = [one for one in step.candidates if _meant(one.action) != _meant(step.action)]
-    return any((one.score or 0.0) > step.score for one in others)
+    last = episode.steps[-1]
+    drawn = sum(candidate.count for candidate in last.candidates)
+    ahead = [((one.score or 0.0) - score, one.count / drawn - last.share) for one in _others(last)]
+    return any(liked > 0 and liked + oftener > 0 for liked, oftener in ahead)
+
+
+def sureness(episode: Episode) -> float:
+    """How likely the agent alone takes a path: the product of the shares that its steps had of the samples."""
+    return math.prod(step.share for step in episode.steps)
+
+
+def _others(step: Step) -> list[Candidate]:
+    """What else was considered. The same done to another element of that kind and text is nothing else."""
+    return [one for one in step.candidates if _meant(one.action) != _meant(step.action)]
 
 
 def _meant(action: Action) -> tuple[Kind, tuple[str, str] | None, str]:
@@ -71,8 +80,8 @@ class Rejection(StrEnum):
     UNQUOTED = "unquoted"  # what its instruction quotes was neither typed nor on any screen
     LOW_STEP = "low_step"  # a step under filter.min_step, where something else was liked more
     HASTY = "hasty"  # something else was liked more where it took its last step
-    NOT_BEST = "not_best"  # another trajectory of the same goal instance is surer
-    OVER_LIMIT = "over_limit"  # filter.max_per_goal others of the goal are surer
+    NOT_BEST = "not_best"  # another trajectory of the same goal instance is of more worth
+    OVER_LIMIT = "over_limit"  # filter.max_per_goal others of the goal are of more worth
 
 
 def rejection(trajectory: Trajectory, bar: Bar) -> Rejection | None:
@@ -115,9 +124,9 @@ def rejections(trajectories: Iterable[Trajectory], bar: Bar) -> dict[str, Reject
 def judge(trajectories: Iterable[Trajectory], bar: Bar, max_per_goal: int) -> Mapping[str, Rejection | None]:
     """Why each trajectory (by id) is left out of the agent rows, None for those that are in.
 
-    Of a goal instance the best solved trajectory is in (:func:`best`), of a goal the ``max_per_goal`` surest of these.
+    Of a goal instance the best solved trajectory is in (:func:`best`), of a goal the ``max_per_goal`` best of these.
     """
-    tried = sorted(trajectories, key=_sureness)
+    tried = sorted(trajectories, key=_order)
     verdicts = rejections(tried, bar)
     instances, goals = set[str](), Counter[str]()
     for trajectory in (one for one in tried if verdicts[one.id] is None):
@@ -133,8 +142,11 @@ def judge(trajectories: Iterable[Trajectory], bar: Bar, max_per_goal: int) -> Ma
 
 
 def best(trajectories: Iterable[Trajectory], bar: Bar) -> list[Trajectory]:
-    """Of each goal instance the surest solved trajectory, the shorter of two that are as sure: what is right there."""
-    tried, found = sorted(trajectories, key=_sureness), dict[str, Trajectory]()
+    """Of each goal instance the solved trajectory of most worth, the shorter of two alike: what is right there.
+
+    Worth is its outcome reward, and how sure the agent is of it (docs/decisions/0063-the-ways-an-agent-has.md).
+    """
+    tried, found = sorted(trajectories, key=_order), dict[str, Trajectory]()
     verdicts = rejections(tried, bar)
     for trajectory in (one for one in tried if verdicts[one.id] is None):
         found.setdefault(trajectory.episode.instance.name, trajectory)
@@ -145,6 +157,8 @@ def _deed(trajectory: Trajectory) -> tuple[Instance, tuple[Action, ...]]:
     return trajectory.episode.instance, tuple(step.action for step in trajectory.episode.acts)
 
 
-def _sureness(trajectory: Trajectory) -> tuple[float, int, str]:
+def _order(trajectory: Trajectory) -> tuple[float, int, str]:
+    """The best first: that of most worth, then the shorter."""
     outcome = trajectory.episode.outcome
-    return (1.0 if outcome is None else -outcome), len(trajectory.episode.acts), trajectory.id
+    worth = -1.0 if outcome is None else outcome + sureness(trajectory.episode)
+    return -worth, len(trajectory.episode.acts), trajectory.id

@@ -11,14 +11,13 @@ p-value is somewhat too small where judgements of the same trajectory agree.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from environments.types import End, Episode
-from tasks.acceptance import Bar, best
+from environments.types import End
+from tasks.acceptance import Bar, best, sureness
 from tasks.curriculum import Attempt, Curriculum
 from tasks.curriculum.balance import Setting, rebalanced
 from tasks.curriculum.plan import Plan
@@ -104,16 +103,10 @@ def attempts(trajectories: Iterable[Trajectory], bar: Bar) -> list[Attempt]:
     An instance without a scored path (its world crashed) says nothing about the agent and is left out.
     """
     tried = list(trajectories)
-    solved = {one.episode.instance: _sureness(one.episode) for one in best(tried, bar)}
+    solved = {one.episode.instance: sureness(one.episode) for one in best(tried, bar)}
     told = (one.episode for one in tried if one.episode.outcome is not None and one.episode.end is not End.CRASHED)
     instances = dict.fromkeys(episode.instance for episode in told)
     return [Attempt(one.goal.id, one in solved, solved.get(one, 0.0)) for one in instances]
-
-
-def _sureness(episode: Episode) -> float:
-    """How likely the agent alone takes a path: the product of the shares that its steps had of the samples."""
-    drawn = ((step.action, {option.action: option.count for option in step.candidates}) for step in episode.steps)
-    return math.prod(counts.get(action, 0) / sum(counts.values()) for action, counts in drawn if counts)
 
 
 def _promote(

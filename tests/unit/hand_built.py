@@ -49,8 +49,8 @@ def typed(text: str) -> Action:
     return Action(Kind.TYPE, text=text)
 
 
-def tried(action: Action, score: float | None = None) -> Candidate:
-    return Candidate(action, 1, score)
+def tried(action: Action, score: float | None = None, count: int = 1) -> Candidate:
+    return Candidate(action, count, score)
 
 
 def trajectory(

@@ -362,7 +362,9 @@ def test_how_sure_the_agent_was_of_the_best_path_is_the_product_of_its_steps_sha
         replace(better.episode.steps[0], candidates=(replace(other, count=rest), replace(click, count=own)))
         for own, rest in ((4, 6), (3, 2))
     ]
+    rare = replace(worse.episode.steps[0], candidates=(replace(other, count=9), replace(click, count=1)))
     better = replace(better, episode=replace(better.episode, steps=tuple(steps)))
+    worse = replace(worse, episode=replace(worse.episode, steps=(rare,)))
     assert decide.attempts([worse, better], Bar(0.5)) == [("click-ok", True, pytest.approx(0.24))]
 
 

@@ -49,7 +49,11 @@ def filtered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return run_on
 
 
-SOLVED = trajectory(click(NAME), click(SUBMIT), COMPLETE, candidates={1: (tried(click(MAIL), 0.7),)})
+TWO_WAYS = (tried(click(NAME), count=9), tried(click(MAIL)))
+RARE = (*TWO_WAYS, tried(click(POST), count=90))
+SOLVED = trajectory(
+    *(click(NAME), click(SUBMIT), COMPLETE), candidates={1: (tried(click(SUBMIT), count=9), tried(click(MAIL), 0.7))}
+)
 FAILED = trajectory(click(POST), click(MAIL), click(SUBMIT), seed=1, outcome=0.2, instruction="Tick Mail", shade=50)
 HOPELESS = trajectory(
     *(click(POST), click(NAME)), seed=1, place=1, outcome=0.1, instruction="Tick Mail", shade=50,
@@ -102,7 +106,9 @@ def test_a_failed_path_where_another_was_solved_is_kept_for_the_step_that_led_no
 
 
 def test_what_was_kept_and_why_not_is_told(filtered: Stage) -> None:
-    paths = [SOLVED, FAILED, HOPELESS, CRASHED, trajectory(click(SUBMIT), COMPLETE, place=1, outcome=0.8)]
+    rare = {0: (tried(click(NAME)), tried(click(SUBMIT)))}
+    worse = trajectory(click(SUBMIT), COMPLETE, place=1, outcome=0.8, candidates=rare)
+    paths = [SOLVED, FAILED, HOPELESS, CRASHED, worse]
     paths += [trajectory(click(SUBMIT), COMPLETE, seed=seed, outcome=0.7, shade=seed * 9) for seed in (2, 3)]
     report = read_json(filtered(paths, max_per_goal=2) / "filter.json")
     assert report["goals"] == {
@@ -114,7 +120,7 @@ def test_what_was_kept_and_why_not_is_told(filtered: Stage) -> None:
         },
         "broken": {"tried": 1, "finished": 0, "accepted": 0, "dropped": {"crashed": 1}},
     }
-    assert report["agent_rows"] == 5  # three of the surest path, two of the one that is within the limit
+    assert report["agent_rows"] == 5  # three of the best path, two of the one that is within the limit
     assert report["reward_rows"]["executed"]["negative"] == 0
 
 
@@ -184,8 +190,16 @@ def test_a_trajectory_is_solved_or_it_is_said_why_not(path: Trajectory, reason: 
         (trajectory(*[click(NAME)] * 3, outcome=0.9), trajectory(click(NAME), outcome=0.8)),
         (trajectory(click(NAME), outcome=0.9), trajectory(*[click(NAME)] * 3, outcome=0.9)),
         (trajectory(*[click(NAME)] * 2, COMPLETE, outcome=0.5), trajectory(click(NAME), outcome=0.4)),
+        (
+            trajectory(click(NAME), outcome=0.8, candidates={0: TWO_WAYS}),
+            trajectory(click(MAIL), click(POST), outcome=0.92, candidates={0: TWO_WAYS}),
+        ),
+        (
+            trajectory(*[click(NAME)] * 2, outcome=0.9, candidates={0: RARE}),
+            trajectory(click(MAIL), outcome=0.8, candidates={0: RARE}),
+        ),
     ],
-    ids=["surer", "surer, though longer", "as sure, and shorter", "solved"],
+    ids=["surer", "surer, though longer", "as sure, and shorter", "solved", "the agent's own way", "neither its own"],
 )
 def test_the_best_of_an_instance_is_accepted(better: Trajectory, worse: Trajectory) -> None:
     paths = [replace(worse, id="r/form/0/0"), replace(better, id="r/form/0/1")]
@@ -197,21 +211,20 @@ def test_of_two_equally_good_ones_the_lower_id_is_accepted() -> None:
     assert [name for name, reason in judge(paths, Bar(0.5), 4).items() if reason is None] == [paths[1].id]
 
 
-def test_of_a_goal_the_surest_are_accepted_however_long() -> None:
+def test_of_a_goal_the_best_are_accepted_however_long() -> None:
     long = trajectory(*[click(NAME)] * 3, seed=1, outcome=0.9)
     short = trajectory(click(NAME), seed=2, outcome=0.8)
     assert judge([short, long], Bar(0.5), 1) == {long.id: None, short.id: Rejection.OVER_LIMIT}
 
 
-def test_what_is_right_is_told_by_the_surest_path_without_a_slip() -> None:
+def test_what_is_right_is_told_by_the_best_path_without_a_slip() -> None:
     """A form that is half filled in is shorter, and less sure; one in which Mail was pressed for nothing has a slip."""
-    whole = trajectory(
-        click(NAME), click(POST), click(SUBMIT), outcome=0.98, candidates={0: (tried(click(MAIL), 0.9),)}
-    )
-    half = trajectory(click(NAME), click(SUBMIT), place=1, outcome=0.95)
+    first = {0: (tried(click(NAME), count=9), tried(click(MAIL), 0.9))}
+    whole = trajectory(click(NAME), click(POST), click(SUBMIT), outcome=0.98, candidates=first)
+    half = trajectory(click(NAME), click(SUBMIT), place=1, outcome=0.95, candidates=first)
     slip = trajectory(*[click(MAIL)] * 2, click(SUBMIT), place=2, outcome=0.99, scores={0: 0.8, 1: 0.02, 2: 0.9})
     wrong = trajectory(click(SUBMIT), place=3, outcome=0.1)
-    elsewhere = trajectory(*[click(MAIL)] * 3, seed=4, outcome=0.9)
+    elsewhere = trajectory(*[click(MAIL)] * 3, seed=4, outcome=0.8)
     bar = Bar(0.5, 0.5)
     assert best([half, whole, slip, wrong, elsewhere], bar) == [whole, elsewhere]
     rows = reward_rows([half, whole, slip], bar=bar, max_negatives=3, seed=0)
@@ -238,6 +251,22 @@ def test_what_is_right_is_told_by_the_surest_path_without_a_slip() -> None:
 def test_a_path_with_a_slip_is_not_solved(path: Trajectory, reason: Rejection | None) -> None:
     bar = Bar(0.5, 0.5)
     assert rejection(path, bar) is reason
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ((tried(click(SUBMIT), 0.98, 9), tried(click(NAME), 0.99)), None),  # liked a little less, done far oftener
+        ((tried(click(SUBMIT), 0.6, 3), tried(click(NAME), 0.95, 2)), Rejection.HASTY),
+        ((tried(click(SUBMIT), 0.6, 1), tried(click(NAME), 0.5, 9)), None),  # seldom done, and liked most
+    ],
+)
+def test_a_last_step_is_compared_by_its_reward_and_its_share(
+    options: tuple[Candidate, ...], reason: Rejection | None
+) -> None:
+    score = options[0].score or 0.0
+    path = trajectory(click(SUBMIT), candidates={0: options}, scores={0: score}, end=End.WORLD)
+    assert rejection(path, Bar(0.5, 0.5)) is reason
 
 
 @pytest.mark.parametrize(
