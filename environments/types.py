@@ -321,11 +321,10 @@ class Step:
     candidates: tuple[Candidate, ...] = ()
     score: float | None = None
 
-    @property
-    def share(self) -> float:
-        """How many of the samples drawn here proposed the action, 0..1; 1 where none was drawn."""
+    def share(self, action: Action) -> float:
+        """How many of the samples drawn here proposed an action, 0..1; 1 where none was drawn."""
         drawn = {candidate.action: candidate.count for candidate in self.candidates}
-        return drawn.get(self.action, 0) / sum(drawn.values()) if drawn else 1.0
+        return drawn.get(action, 0) / sum(drawn.values()) if drawn else 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,14 +47,14 @@ def hasty(episode: Episode) -> bool:
     if not episode.steps or (score := episode.steps[-1].score) is None:
         return False
     last = episode.steps[-1]
-    drawn = sum(candidate.count for candidate in last.candidates)
-    ahead = [((one.score or 0.0) - score, one.count / drawn - last.share) for one in _others(last)]
-    return any(liked > 0 and liked + oftener > 0 for liked, oftener in ahead)
+    liked = [one for one in _others(last) if (one.score or 0.0) > score]
+    worth = score + last.share(last.action)
+    return any((one.score or 0.0) + last.share(one.action) > worth for one in liked)
 
 
 def sureness(episode: Episode) -> float:
     """How likely the agent alone takes a path: the product of the shares that its steps had of the samples."""
-    return math.prod(step.share for step in episode.steps)
+    return math.prod(step.share(step.action) for step in episode.steps)
 
 
 def _others(step: Step) -> list[Candidate]:
@@ -81,7 +81,7 @@ class Rejection(StrEnum):
     LOW_STEP = "low_step"  # a step under filter.min_step, where something else was liked more
     HASTY = "hasty"  # something else was liked more where it took its last step
     NOT_BEST = "not_best"  # another trajectory of the same goal instance is of more worth
-    OVER_LIMIT = "over_limit"  # filter.max_per_goal others of the goal are of more worth
+    OVER_LIMIT = "over_limit"  # filter.max_per_goal others of the goal have a higher outcome
 
 
 def rejection(trajectory: Trajectory, bar: Bar) -> Rejection | None:
@@ -124,19 +124,19 @@ def rejections(trajectories: Iterable[Trajectory], bar: Bar) -> dict[str, Reject
 def judge(trajectories: Iterable[Trajectory], bar: Bar, max_per_goal: int) -> Mapping[str, Rejection | None]:
     """Why each trajectory (by id) is left out of the agent rows, None for those that are in.
 
-    Of a goal instance the best solved trajectory is in (:func:`best`), of a goal the ``max_per_goal`` best of these.
+    Of a goal instance the best solved trajectory is in (:func:`best`), of a goal the ``max_per_goal`` of these that
+    the reward model is surest of: what the agent is sure of is no news to it.
     """
-    tried = sorted(trajectories, key=_order)
+    tried = list(trajectories)
     verdicts = rejections(tried, bar)
-    instances, goals = set[str](), Counter[str]()
-    for trajectory in (one for one in tried if verdicts[one.id] is None):
-        instance = trajectory.episode.instance
-        if instance.name in instances:
-            verdicts[trajectory.id] = Rejection.NOT_BEST
-            continue
-        instances.add(instance.name)
-        goals[instance.goal.id] += 1
-        if goals[instance.goal.id] > max_per_goal:
+    chosen = _best(tried, verdicts)
+    solved = {name for name, reason in verdicts.items() if reason is None}
+    verdicts |= dict.fromkeys(solved - {one.id for one in chosen}, Rejection.NOT_BEST)
+    goals = Counter[str]()
+    for trajectory in sorted(chosen, key=lambda one: -(one.episode.outcome or 0.0)):
+        goal = trajectory.episode.instance.goal.id
+        goals[goal] += 1
+        if goals[goal] > max_per_goal:
             verdicts[trajectory.id] = Rejection.OVER_LIMIT
     return verdicts
 
@@ -146,9 +146,13 @@ def best(trajectories: Iterable[Trajectory], bar: Bar) -> list[Trajectory]:
 
     Worth is its outcome reward, and how sure the agent is of it (docs/decisions/0063-the-ways-an-agent-has.md).
     """
-    tried, found = sorted(trajectories, key=_order), dict[str, Trajectory]()
-    verdicts = rejections(tried, bar)
-    for trajectory in (one for one in tried if verdicts[one.id] is None):
+    tried = list(trajectories)
+    return _best(tried, rejections(tried, bar))
+
+
+def _best(tried: Iterable[Trajectory], verdicts: Mapping[str, Rejection | None]) -> list[Trajectory]:
+    found = dict[str, Trajectory]()
+    for trajectory in sorted((one for one in tried if verdicts[one.id] is None), key=_order):
         found.setdefault(trajectory.episode.instance.name, trajectory)
     return list(found.values())
 

@@ -211,10 +211,16 @@ def test_of_two_equally_good_ones_the_lower_id_is_accepted() -> None:
     assert [name for name, reason in judge(paths, Bar(0.5), 4).items() if reason is None] == [paths[1].id]
 
 
-def test_of_a_goal_the_best_are_accepted_however_long() -> None:
+def test_of_a_goal_the_surest_are_accepted_however_long() -> None:
     long = trajectory(*[click(NAME)] * 3, seed=1, outcome=0.9)
     short = trajectory(click(NAME), seed=2, outcome=0.8)
     assert judge([short, long], Bar(0.5), 1) == {long.id: None, short.id: Rejection.OVER_LIMIT}
+
+
+def test_of_a_goal_those_that_the_judge_is_surest_of_are_accepted_however_sure_the_agent_is() -> None:
+    rare = trajectory(click(NAME), seed=1, outcome=0.9, candidates={0: RARE})
+    usual = trajectory(click(NAME), seed=2, outcome=0.8, candidates={0: TWO_WAYS})
+    assert judge([usual, rare], Bar(0.5), 1) == {rare.id: None, usual.id: Rejection.OVER_LIMIT}
 
 
 def test_what_is_right_is_told_by_the_best_path_without_a_slip() -> None:
