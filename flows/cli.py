@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 
 from environments.types import WorldError
-from tasks.errors import BusyError, Interruption, RatchetError, WorkspaceError
+from tasks.errors import BusyError, Edited, Interruption, RatchetError, WorkspaceError
 
 NIGHTLY = "0 2 * * *"
-BROKE, REFUSED, STOPPED = 1, 2, 130
+BROKE, REFUSED, EDITED, STOPPED = 1, 2, 3, 130
 
 app = typer.Typer(
     name="ratchet",
@@ -31,7 +31,11 @@ Verbose = Annotated[bool, typer.Option("--verbose", help="Show the traceback of 
 
 
 def main() -> None:
-    """Run the command line. Exit status 2: a person must mend what it says; 1: it, or a world, broke; 130: stopped."""
+    """Run the command line.
+
+    Exit status 2: a person must mend what it says; 1: it, or a world, broke; 3: a stage whose inputs were edited while
+    it ran; 130: stopped.
+    """
     try:
         app()
     except (RatchetError, WorldError) as error:
@@ -127,6 +131,7 @@ def serve(cron: Annotated[str, typer.Option(help="When, in cron's words, in UTC.
     server = prefect_server(lasting=True)
     from flows import round as rounds
 
+    rounds.check_cron(cron)
     server.wait()
     print(f"rounds at {cron!r} UTC; Prefect: {server.page}; ctrl-C ends it", flush=True)
     rounds.serve(cron)
@@ -220,8 +225,9 @@ def evaluate_reward(
 
 
 def _status(error: Exception) -> int:
-    if isinstance(error, Interruption):
-        return STOPPED
+    for kind, status in {Interruption: STOPPED, Edited: EDITED}.items():
+        if isinstance(error, kind):
+            return status
     return BROKE if isinstance(error, WorldError) else REFUSED
 
 

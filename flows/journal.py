@@ -58,14 +58,15 @@ class Journal:
         """The journal of the round that was stopped, or of a new one, which is not saved yet.
 
         Raises:
-            WorkspaceError: git is in the middle of something, a file that rounds commit is dirty, the state is not
-                the one that git names, or the round was made already; for a stopped round, that the state is no
-                longer the one it started from.
+            WorkspaceError: git is in the middle of something, a file that rounds commit is dirty, there is no remote,
+                the state is not the one that git names, or the round was made already; for a stopped round, that the
+                state is no longer the one it started from.
         """
         if stopped := cls.read():
             stopped._check_state()
             return stopped
         versions.check_clean()
+        versions.check_remote()
         versions.check_state()
         number = versions.round_number()
         versions.check_untagged(number)

@@ -23,7 +23,7 @@ from flows.journal import COMMIT, FOUND, Journal
 from flows.log import follow, say
 from flows.report import Report
 from tasks import versions
-from tasks.errors import ParamsError, RatchetError, WorkspaceError
+from tasks.errors import Edited, ParamsError, RatchetError, WorkspaceError
 from tasks.files import ROUND, SEED, STATE, WORK
 
 PUSH_TRIES, PUSH_AGAIN_S = 2, 10
@@ -53,18 +53,23 @@ def run_round(retries: int = 1) -> Report:
         return _Round(Journal.open(), retries).run()
 
 
-def serve(cron: str) -> None:
-    """Make a round at each time that ``cron`` names, in UTC, until interrupted.
-
-    Nights missed while nothing served are not made up for.
+def check_cron(cron: str) -> None:
+    """Find out whether this names times.
 
     Raises:
-        ParamsError: ``cron`` is no cron expression.
+        ParamsError: it does not.
     """
     try:
         CronSchedule(cron=cron)
     except ValueError as error:
         raise ParamsError(f"--cron {cron!r}: not a cron expression, such as '0 2 * * *'") from error
+
+
+def serve(cron: str) -> None:
+    """Make a round at each time that ``cron`` names, in UTC, until interrupted.
+
+    Nights missed while nothing served are not made up for.
+    """
     tempfile.tempdir = str(WORK.absolute() / "prefect")  # its runner shares one folder of /tmp with all other users
     Path(tempfile.tempdir).mkdir(parents=True, exist_ok=True)
     name = deployment()
@@ -94,7 +99,7 @@ class _Round:
         try:
             if journal.founding:
                 self._found()
-            elif stale := versions.stale_seed():
+            elif stale := versions.stale(seed=True):
                 say(f"{', '.join(stale)}: changed since the seed was made; rounds go on from what they made then")
             self._make_round()
             return self._keep()
@@ -118,12 +123,11 @@ class _Round:
             self._make_all(seed=False)
 
     def _make_all(self, seed: bool) -> None:
-        """Params that are edited meanwhile hold for all stages, as they are committed with what the stages made."""
-        params = None
-        while params != (now := Path(versions.PARAMS).read_bytes()):
-            if params is not None:
-                say(f"{versions.PARAMS} was edited meanwhile: the stages that read what changed are made again")
-            params = now
+        """Params and goals that are edited meanwhile hold for all stages: the tag has them with what stages made."""
+        self._walk(seed)
+        while stale := versions.stale(seed):
+            say(f"{', '.join(stale)}: what they read was edited meanwhile, so they are made again")
+            self._others()
             self._walk(seed)
 
     def _walk(self, seed: bool) -> None:
@@ -178,13 +182,17 @@ class _Round:
             "overhead_percent": 100 * (wall - stages) / wall,
         }
 
-    def _tags(self) -> dict[str, str]:
-        others = versions.others_dirty()
+    def _others(self) -> str:
+        """What is not committed and the round does not commit either; says so."""
+        others = " ".join(versions.others_dirty())
         if others:
-            say(f"not committed, so the tag will not carry it: {' '.join(others)}")
+            say(f"not committed, so the tag will not carry it: {others}")
+        return others
+
+    def _tags(self) -> dict[str, str]:
         return {
             "git.commit": versions.head(),
-            "git.dirty": " ".join(others)[:500],
+            "git.dirty": self._others()[:500],
             "prefect.flow_run_id": flow_run.id or "",
             "host": socket.gethostname(),
         }
@@ -194,7 +202,11 @@ def _reproduce(name: str) -> float | None:
     if task_run.run_count > 1:
         say(f"{name}: attempt {task_run.run_count}")
     with follow(versions.log_of(name)):
-        return versions.reproduce(name)
+        while True:
+            try:
+                return versions.reproduce(name)
+            except Edited as edited:
+                say(str(edited))
 
 
 def _found(since: str) -> str:
@@ -222,4 +234,4 @@ def _as_task(name: str, retries: int, delay_s: int = 0) -> Callable[[Callable[..
 
 def _worth_another_try(_task: object, _run: object, state: Any) -> bool:
     """A stage that crashed, or a remote that did not answer; what a person must mend is not tried again."""
-    return isinstance(state.data, versions.StageCrash | WorkspaceError)
+    return isinstance(state.data, versions.StageCrash | versions.RemoteError)

@@ -8,6 +8,7 @@ RatchetError
  +-- BusyError        another round holds the workspace
  +-- StageError       a stage ended with an error
  |    +-- Interruption  by ctrl-C
+ |    +-- Edited        what it read was edited while it ran
  +-- ChatError        a model on another server does not answer or refuses
 """
 
@@ -44,6 +45,10 @@ class StageError(RatchetError):
 
 class Interruption(StageError):
     """A stage was ended by ctrl-C."""
+
+
+class Edited(StageError):
+    """What a stage read was edited while it ran: its outputs are not those of what is there now."""
 
 
 class ChatError(RatchetError):

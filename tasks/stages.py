@@ -19,8 +19,8 @@ from environments.oracles import NoOracle
 from environments.types import GoalError
 from models.engine import EngineError
 from models.weights import WeightsError
-from tasks.errors import ParamsError, StageError
-from tasks.files import WORK, digest, remove
+from tasks.errors import Edited, ParamsError, StageError
+from tasks.files import ROUND, SEED, STATE, WORK, digest, remove
 from tasks.params import Numerics, Params, load_params
 
 STAGES = {
@@ -48,10 +48,12 @@ def run(name: str) -> None:
 
     Raises:
         ParamsError: for an unknown stage or wrong params; whatever the stage raises.
+        Edited: what it reads of what a person edits is not what it was. DVC would note the new with the old's outputs.
     """
     if name not in STAGES:
         raise ParamsError(f"stage {name!r}: not one of {', '.join(STAGES)}")
     params = load_params()
+    before = given(name)
     prepare(name, params.numerics)
     module, _, function = STAGES[name].partition(":")
     stage: Callable[[Params], None] = getattr(import_module(module), function)
@@ -61,6 +63,8 @@ def run(name: str) -> None:
         raise ParamsError(str(error)) from error
     except EngineError as error:
         raise StageError(str(error)) from error
+    if edited := [path for path, content in given(name).items() if content != before[path]]:
+        raise Edited(f"{', '.join(edited)}: edited while {name} ran, which read it before; run it again")
     for left in (WORK / "work").glob(f"{name}-*"):
         remove(left)
 
@@ -89,12 +93,26 @@ def pin(numerics: Numerics) -> None:
 
 def scratch(name: str) -> Path:
     """Where a stage keeps finished work between attempts: named by its inputs, so other inputs find nothing."""
-    stage = yaml.safe_load(Path("dvc.yaml").read_text())["stages"][name]
-    settings = yaml.safe_load(Path("params.yaml").read_text())
-    inputs: dict[str, Any] = {dep: digest(Path(dep)) for dep in stage.get("deps", [])}
-    inputs |= {key: _at(settings, key) for key in stage.get("params", [])}
-    key = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:12]
+    made = {dep: digest(Path(dep)) for dep in _entry(name).get("deps", []) if _is_made(dep)}
+    key = hashlib.sha256(json.dumps(given(name) | made, sort_keys=True).encode()).hexdigest()[:12]
     return WORK / "work" / f"{name}-{key}"
+
+
+def given(name: str) -> dict[str, Any]:
+    """What a stage reads that a person edits: its params, and the content of the files that no stage makes."""
+    stage = _entry(name)
+    settings = yaml.safe_load(Path("params.yaml").read_text())
+    files = {dep: digest(Path(dep)) for dep in stage.get("deps", []) if not _is_made(dep)}
+    return files | {key: _at(settings, key) for key in stage.get("params", [])}
+
+
+def _entry(name: str) -> dict[str, Any]:
+    entry: dict[str, Any] = yaml.safe_load(Path("dvc.yaml").read_text())["stages"][name]
+    return entry
+
+
+def _is_made(path: str) -> bool:
+    return any(Path(path).is_relative_to(folder) for folder in (SEED, STATE, ROUND))
 
 
 def _at(settings: dict[str, Any], key: str) -> Any:

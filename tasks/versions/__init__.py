@@ -7,8 +7,10 @@ round again. Paths are those of the workspace, which is the current directory.
 
 from tasks.versions.graph import (
     Artifact,
+    RemoteError,
     StageCrash,
     StageRecord,
+    check_remote,
     checked_out,
     log_of,
     promote,
@@ -17,7 +19,7 @@ from tasks.versions.graph import (
     reproduce,
     stage_record,
     stages,
-    stale_seed,
+    stale,
 )
 from tasks.versions.history import (
     PARAMS,
@@ -43,9 +45,11 @@ from tasks.versions.remake import remake
 __all__ = [
     "PARAMS",
     "Artifact",
+    "RemoteError",
     "StageCrash",
     "StageRecord",
     "check_clean",
+    "check_remote",
     "check_state",
     "check_untagged",
     "checked_out",
@@ -71,6 +75,6 @@ __all__ = [
     "stage_lock",
     "stage_record",
     "stages",
-    "stale_seed",
+    "stale",
     "tag_of",
 ]

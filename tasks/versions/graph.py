@@ -18,16 +18,20 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import Interruption, StageError, WorkspaceError
+from tasks.errors import Edited, Interruption, StageError, WorkspaceError
 from tasks.files import SEED, STATE, WORK, copy, write_whole
 
 FILE, LOCK = Path("dvc.yaml"), Path("dvc.lock")
 LOCK_COPY = WORK / "dvc.lock"  # as it was before the stage now running
-REFUSED = 2  # how `ratchet stage` ends when it has said what is wrong
+REFUSED, EDITED = 2, 3  # how `ratchet stage` ends when it has said what is wrong, or that its inputs were edited
 
 
 class StageCrash(StageError):
     """A stage ended in a way it did not foresee: running it again may help."""
+
+
+class RemoteError(WorkspaceError):
+    """The remote did not do what was asked of it: asking again may help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,7 @@ def reproduce(name: str, force: bool = False) -> float | None:
 
     Raises:
         StageError: the stage said what is wrong, was interrupted, or lacks an input. Running it again will not help.
+        Edited: what it read was edited while it ran, so that DVC has not kept what it made.
         StageCrash: its process ended in another way.
     """
     from dvc.exceptions import DvcException, ReproductionError
@@ -128,10 +133,10 @@ def reproduce(name: str, force: bool = False) -> float | None:
             raise _stage_error(name, error, began) from error
 
 
-def stale_seed() -> list[str]:
-    """Seed stages whose params or inputs changed since they ran. Rounds do not run them again."""
+def stale(seed: bool) -> list[str]:
+    """Stages of the seed, or of the round, whose params or inputs changed since they ran."""
     with open_repo() as repo:
-        made = [repo.stage.load_one(name=stage.name) for stage in stages() if stage.seed]
+        made = [repo.stage.load_one(name=stage.name) for stage in stages() if stage.seed is seed]
         return [stage.name for stage in made if any(dep.status() for dep in stage.deps)]
 
 
@@ -176,18 +181,30 @@ def push(every_round: bool = False) -> int:
     """Copy what DVC tracks to the default remote; of all tagged rounds if asked. Returns the number of files sent.
 
     Raises:
-        WorkspaceError: there is no default remote, or it cannot be written.
+        WorkspaceError: there is no default remote.
+        RemoteError: it cannot be written.
     """
     with open_repo() as repo, remote_errors("push"):
         repo.cloud.get_remote()
         return int(repo.push(all_tags=every_round))
 
 
+def check_remote() -> None:
+    """Find out before a round starts whether it could be pushed.
+
+    Raises:
+        WorkspaceError: there is no default remote.
+    """
+    with open_repo() as repo, remote_errors("round"):
+        repo.cloud.get_remote()
+
+
 def pull() -> int:
     """Fetch what DVC tracks from the default remote and check it out. Returns the number of files fetched.
 
     Raises:
-        WorkspaceError: there is no default remote, or it lacks something.
+        WorkspaceError: there is no default remote.
+        RemoteError: it lacks something, or cannot be read.
     """
     with open_repo() as repo, remote_errors("pull"):
         repo.cloud.get_remote()
@@ -234,18 +251,18 @@ def open_repo(config: dict[str, Any] | None = None) -> Iterator[Any]:
 
 @contextmanager
 def remote_errors(verb: str) -> Iterator[None]:
-    """What goes wrong with a remote, in one line, as a WorkspaceError."""
+    """What goes wrong with a remote, in one line: a WorkspaceError where there is none, else a RemoteError."""
     from dvc.config import NoRemoteError
 
     try:
         yield
     except NoRemoteError as error:
         add = "`dvc remote add -d NAME URL` (a directory, or s3://bucket/path)"
-        raise WorkspaceError(f"no default remote to {verb}: set one with {add}, then run `ratchet {verb}`") from error
+        raise WorkspaceError(f"no default remote: set one with {add}, then run `ratchet {verb}`") from error
     except Exception as error:  # each kind of remote has errors of its own
         # Of many questions to a bucket the first that is refused ends all; Python tells of the others as it exits.
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-        raise WorkspaceError(f"{verb} failed: {_line(error)}; run `ratchet {verb}` when it is mended") from error
+        raise RemoteError(f"{verb} failed: {_line(error)}; run `ratchet {verb}` when it is mended") from error
 
 
 def find_commands() -> None:
@@ -288,6 +305,8 @@ def _stage_error(name: str, cause: BaseException, began: float) -> StageError:
         return Interruption(f"stage {name} was interrupted; `ratchet round` goes on from here")
     how = f"was killed by signal {killed_by}" if killed_by > 0 else f"ended with exit status {code}"
     said = f"stage {name} {how}{_last_word(log_of(name), began)}; its log is {log_of(name)}; "
+    if code == EDITED:
+        return Edited(f"{said}`ratchet round` makes it again")
     if code == REFUSED:
         return StageError(f"{said}mend what it names, then `ratchet round` goes on from here")
     return StageCrash(f"{said}`ratchet round` goes on from here")

@@ -38,14 +38,19 @@ def _entries(path: Path, key: str) -> Any:
 
 def _drop_git_locks() -> None:
     """A killed git leaves lock files that do not say whose they are: they are dead when no git works here."""
-    top = git("rev-parse", "--show-toplevel")
-    if not any(process.info["name"] == "git" and _works_in(process, top) for process in psutil.process_iter(["name"])):
+    listed = git("worktree", "list", "--porcelain").splitlines()
+    places = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
+    if not any(
+        process.info["name"] == "git" and any(_works_in(process, place) for place in places)
+        for process in psutil.process_iter(["name"])
+    ):
         folder = Path(git("rev-parse", "--absolute-git-dir"))
+        shared = Path(git("rev-parse", "--path-format=absolute", "--git-common-dir"))  # by all worktrees
         for lock in (
             folder / "index.lock",
             folder / "HEAD.lock",
             *folder.glob("next-index-*.lock"),
-            *folder.glob("refs/**/*.lock"),
+            *shared.glob("refs/**/*.lock"),
         ):
             lock.unlink(missing_ok=True)
 

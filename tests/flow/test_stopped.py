@@ -65,10 +65,11 @@ def test_killed_in_and_after_commits(workspace: Workspace, two_rounds: Workspace
 def test_params_edited_while_stages_run_hold_for_all_of_them(workspace: Workspace) -> None:
     """Of the seed and of the round: what was made before they were edited is made again."""
     workspace.write("bases/small/weights", "small")
-    edits = {"found": ["bases/tiny", "bases/small"], "train": ["seed: 0", "seed: 1"]}
+    edits = {"found": ["params.yaml", "bases/tiny", "bases/small"], "train": ["params.yaml", "seed: 0", "seed: 1"]}
     done = workspace.ratchet("round", TOY_EDIT=json.dumps(edits))
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("params.yaml was edited meanwhile") == 2
+    assert "\nbase: what they read was edited meanwhile, so they are made again\n" in done.stderr
+    assert "\nexplore: what they read was edited meanwhile, so they are made again\n" in done.stderr
     assert "bases/small" in workspace.git("show", "round-0001~1:params.yaml")
     assert workspace.text("data/seed/base/weights") == "small"
     assert "seed: 1" in workspace.git("show", "round-0001:params.yaml")
@@ -76,6 +77,29 @@ def test_params_edited_while_stages_run_hold_for_all_of_them(workspace: Workspac
     workspace.git("checkout", "--quiet", "round-0001")
     workspace.dvc("checkout")
     assert "up to date" in workspace.dvc("status")
+
+
+def test_what_a_stage_reads_edited_while_it_runs_makes_it_again(workspace: Workspace) -> None:
+    """DVC would note the new beside what the old made, and give that to whoever asks for the new."""
+    done = workspace.ratchet("round", TOY_EDIT=json.dumps({"explore": ["params.yaml", "paths: 2", "paths: 3"]}))
+    assert done.returncode == 0, done.stderr
+    assert "stage explore ended with exit status 3: explore: edited while explore ran; " in done.stderr
+    assert done.stderr.count("explore  (3 of") == 0
+    assert done.stderr.count("round-0001  explore  (1 of 3)") == 1
+    assert workspace.dvc("status") == "Data and pipelines are up to date." or "data/state" in workspace.dvc("status")
+    assert "paths: 3" in workspace.text("data/round/explored/shard")
+    cached = list((workspace.root / ".dvc/cache/runs").rglob("*"))
+    kept = [file.read_text() for file in cached if file.is_file() and "explored" in file.read_text()]
+    assert len(kept) == 2  # of explore and of train
+
+
+def test_goals_edited_while_stages_run_hold_for_all_of_them(workspace: Workspace) -> None:
+    goal = "data/goals/click.txt"
+    done = workspace.ratchet("round", TOY_EDIT=json.dumps({"train": [goal, "click", "press"]}))
+    assert done.returncode == 0, done.stderr
+    assert "\nexplore: what they read was edited meanwhile, so they are made again\n" in done.stderr
+    assert f"\nnot committed, so the tag will not carry it: {goal}\n" in done.stderr
+    assert "data/goals" not in workspace.dvc("status", "explore")
 
 
 def test_params_edited_after_a_refused_commit_hold_too(workspace: Workspace) -> None:

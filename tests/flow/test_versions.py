@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from threading import Timer
 
@@ -95,9 +96,9 @@ def test_edited_params_are_no_dirt(inside: Workspace) -> None:
 
 
 def test_params_of_the_seed_that_changed_are_noticed(inside: Workspace) -> None:
-    assert versions.stale_seed() == []
+    assert versions.stale(seed=True) == []
     inside.write("params.yaml", inside.text("params.yaml").replace("bases/tiny", "bases/large"))
-    assert versions.stale_seed() == ["base"]
+    assert versions.stale(seed=True) == ["base"]
 
 
 def test_a_merge_under_way_stops_a_round(inside: Workspace) -> None:
@@ -235,6 +236,23 @@ def test_what_a_kill_cut_short_is_mended(inside: Workspace) -> None:
     assert inside.dvc("status") == "Data and pipelines are up to date." or "data/state" in inside.dvc("status")
 
 
+def test_a_linked_worktree_is_mended_unless_a_git_works_in_a_sibling(inside: Workspace, tmp_path: Path) -> None:
+    """They share their refs, and each has a git directory of its own."""
+    linked = tmp_path / "linked"
+    inside.git("worktree", "add", "--quiet", "-b", "side", str(linked))
+    lock = inside.root / ".git/refs/heads/side.lock"
+    lock.write_text("")
+    git = ["git", "hash-object", "--stdin"]
+    with chdir(linked):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(git, cwd=inside.root, **pipes) as running:
+            versions.mend()
+            assert lock.exists()
+            running.communicate(b"")
+        versions.mend()
+    assert not lock.exists()
+
+
 def test_mending_leaves_a_running_git_alone(inside: Workspace) -> None:
     with subprocess.Popen(["git", "hash-object", "--stdin"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
         inside.write(".git/index.lock", "")
@@ -276,13 +294,13 @@ def test_a_stage_that_outlived_its_round_keeps_the_next_one_out(inside: Workspac
     versions.refuse_if_busy()
 
 
-@pytest.mark.parametrize("verb", ["push", "pull"])
+@pytest.mark.parametrize("verb", ["push", "pull", "round"])
 def test_no_default_remote(used: Workspace, verb: str) -> None:
     used.dvc("remote", "default", "--unset")
     refused = used.ratchet(verb)
     assert refused.returncode == 2
     assert refused.stderr == (
-        f"ratchet: no default remote to {verb}: set one with `dvc remote add -d NAME URL` "
+        f"ratchet: no default remote: set one with `dvc remote add -d NAME URL` "
         f"(a directory, or s3://bucket/path), then run `ratchet {verb}`\n"
     )
 

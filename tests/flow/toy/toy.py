@@ -13,6 +13,7 @@ from pathlib import Path
 import yaml
 
 from flows.servers import die_with
+from tasks.stages import given
 
 SEED, STATE, ROUND = Path("data/seed"), Path("data/state"), Path("data/round")
 GOALS = ("click", "form", "mail", "file")  # a tier each
@@ -115,8 +116,12 @@ def main(name: str) -> None:
     if "RATCHET_ROUND_PID" in os.environ:
         die_with(int(os.environ["RATCHET_ROUND_PID"]))
     write(log := Path(".ratchet/logs") / f"{name}.log", f"{name} begins\n")
+    before = given(name)
     misbehave(name, log)
     globals()[name]()
+    if edited := [path for path, content in given(name).items() if content != before[path]]:
+        write(log, f"ratchet: {edited[0]}: edited while {name} ran\n")
+        sys.exit(3)
     log.write_text(f"{time.time_ns()} {name} begins\n{time.time_ns()} {name} ends\n")
 
 
@@ -128,7 +133,8 @@ def misbehave(name: str, log: Path) -> None:
         write(once, name)
         os.kill(os.getpid(), signal.SIGKILL)
     if edit := json.loads(os.environ.get("TOY_EDIT", "{}")).get(name):
-        write(Path("params.yaml"), Path("params.yaml").read_text().replace(*edit))
+        file, before, after = edit
+        write(Path(file), Path(file).read_text().replace(before, after))
     if os.environ.get("TOY_REFUSE") == name:
         write(log, f"ratchet: {name}: no row is left\n")
         sys.exit(2)

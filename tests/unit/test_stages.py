@@ -1,0 +1,76 @@
+"""A stage and what it reads: what a person edits meanwhile, and what it keeps between attempts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from checkout import CHECKOUT
+
+from tasks import propose, stages
+from tasks.errors import Edited
+from tasks.files import WORK
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("dvc.yaml", "params.yaml"):
+        shutil.copy(CHECKOUT / name, tmp_path)
+    shutil.copytree(CHECKOUT / "data/goals", tmp_path / "data/goals")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _edit(path: str, before: str, after: str) -> None:
+    text = Path(path).read_text()
+    assert before in text
+    Path(path).write_text(text.replace(before, after))
+
+
+def _runs(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Run stage propose, which does nothing but this."""
+    monkeypatch.setattr(propose, "run", lambda _params: act())
+    stages.run("propose")
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "named"),
+    [
+        ("params.yaml", "opening: 4", "opening: 3", "propose"),
+        ("params.yaml", "accept: 0.85", "accept: 0.9", "filter.accept"),
+        ("data/goals/starter.yaml", "click-shape, world", "click-knob, world", "data/goals"),
+    ],
+)
+def test_what_it_reads_is_edited_meanwhile(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, path: str, before: str, after: str, named: str
+) -> None:
+    left = workspace / WORK / "work/propose-0"
+    left.mkdir(parents=True)
+    with pytest.raises(Edited, match=f"^{named}: edited while propose ran, which read it before; run it again$"):
+        _runs(monkeypatch, lambda: _edit(path, before, after))
+    assert left.exists()  # it may be put back
+    _runs(monkeypatch, lambda: None)
+    assert not left.exists()
+
+
+@pytest.mark.usefixtures("workspace")
+def test_what_others_read_may_be_edited_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    _runs(monkeypatch, lambda: _edit("params.yaml", "rank: 16", "rank: 8"))
+
+
+@pytest.mark.usefixtures("workspace")
+def test_what_it_keeps_between_attempts_is_named_by_all_that_it_reads() -> None:
+    (curriculum := Path("data/state/curriculum.json")).parent.mkdir(parents=True)
+    names = [stages.scratch("propose")]
+    for edit in (
+        lambda: curriculum.write_text("{}"),
+        lambda: _edit("params.yaml", "opening: 4", "opening: 3"),
+        lambda: _edit("data/goals/starter.yaml", "click-shape, world", "click-knob, world"),
+    ):
+        edit()
+        names.append(stages.scratch("propose"))
+    assert len(set(names)) == 4
+    _edit("params.yaml", "rank: 16", "rank: 8")
+    assert stages.scratch("propose") == names[-1]
