@@ -23,12 +23,14 @@ _CHAMPION, _CHALLENGER = "champion", "challenger"
 _DESCRIPTION_LIMIT = 5000  # of MLflow's database column
 
 
-def register(run: Run, record: StageRecord, rev: str) -> dict[str, ModelVersion]:
-    """The models among a stage's outputs, by path, as registered versions with alias ``challenger``.
+def register(run: Run, record: StageRecord, rev: str) -> None:
+    """Register the models among a stage's outputs, with alias ``challenger``.
 
     A version is its content: an md5 that is registered already keeps its version.
     """
-    return {out.path: _register(run, record, out, rev) for out in record.outs if out.path in KINDS}
+    for out in record.outs:
+        if out.path in KINDS:
+            _register(run, record, out, rev)
 
 
 def of(artifacts: tuple[Artifact, ...]) -> list[ModelVersion]:
@@ -37,30 +39,34 @@ def of(artifacts: tuple[Artifact, ...]) -> list[ModelVersion]:
     return list({(version.name, version.version): version for version in found}.values())
 
 
+def of_kind(kind: str, artifacts: tuple[Artifact, ...]) -> list[ModelVersion]:
+    """The registered agents, or reward models, with the content of these artifacts."""
+    return [version for version in of(artifacts) if version.name == f"ratchet-{kind}"]
+
+
 def by_md5(md5: str) -> list[ModelVersion]:
     """The registered versions with this content."""
     return list(client().search_model_versions(f"tags.`{MD5}` = '{md5}'"))
 
 
 def decide(version: ModelVersion, commit: str, verdict: Mapping[str, Any]) -> None:
-    """Note what a round decided about its model, which is ``challenger`` no longer."""
+    """Note what a round decided about its model; ``challenger`` there is no longer."""
     # Content that an earlier round made too keeps the commit of that round.
     tags = {"ratchet.decision": verdict["reason"], ROUND_COMMIT: version.tags.get(ROUND_COMMIT, commit)}
     for key, value in tags.items():
         client().set_model_version_tag(version.name, version.version, key, value)
-    _settle(version)
+    _settle(version.name)
 
 
 def crown(version: ModelVersion) -> None:
-    """Alias ``champion`` goes to this version, which is ``challenger`` no longer."""
+    """Alias ``champion`` goes to this version; ``challenger`` there is no longer."""
     client().set_registered_model_alias(version.name, _CHAMPION, version.version)
-    _settle(version)
+    _settle(version.name)
 
 
-def _settle(version: ModelVersion) -> None:
-    holder = client().get_registered_model(version.name).aliases.get(_CHALLENGER)
-    if str(holder) == str(version.version):
-        client().delete_registered_model_alias(version.name, _CHALLENGER)
+def _settle(name: str) -> None:
+    if _CHALLENGER in client().get_registered_model(name).aliases:
+        client().delete_registered_model_alias(name, _CHALLENGER)
 
 
 def label(version: ModelVersion) -> str:
@@ -92,15 +98,14 @@ def resolve(x: str) -> str:
     return md5s[which]
 
 
-def _register(run: Run, record: StageRecord, out: Artifact, rev: str) -> ModelVersion:
+def _register(run: Run, record: StageRecord, out: Artifact, rev: str) -> None:
     name = f"ratchet-{KINDS[out.path]}"
-    known = [version for version in by_md5(out.md5) if version.name == name]
+    known = of_kind(KINDS[out.path], (out,))
     version = known[0] if known else _create(run, record, out, rev, name)
     # What a tracking server does by itself: MLflow's pages link the logged model to its version by this tag.
     link = json.dumps([{"name": name, "version": str(version.version)}])
     client().set_logged_model_tags(version.tags[LOGGED_MODEL], {MLFLOW_MODEL_VERSIONS: link})
     client().set_registered_model_alias(name, _CHALLENGER, version.version)
-    return version
 
 
 def _create(run: Run, record: StageRecord, out: Artifact, rev: str, name: str) -> ModelVersion:

@@ -22,7 +22,6 @@ from mlflow.entities import (
     Run,
     RunTag,
 )
-from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
 from mlflow.utils.mlflow_tags import (
@@ -55,7 +54,7 @@ from tasks.lineage.store import (
 )
 from tasks.versions import Artifact, StageRecord, commit_of, log_of, show, tag_of
 
-_STAGE, _RECORD, _MADE = "ratchet.stage", "ratchet.record", "ratchet.made."
+_STAGE, _RECORD = "ratchet.stage", "ratchet.record"
 _SECONDS = "stage_seconds"
 _FIGURES = ("metrics.json", "monitors.json")
 _SMALL = 1 << 20  # bytes of an output that is shown in MLflow too
@@ -125,14 +124,13 @@ def end_round(
             f"ratchet.decision.{kind}": verdict["reason"],
             f"ratchet.promoted.{kind}": verdict["promoted"],
         }
-        version = _made(round_run, f"data/round/{kind}")
-        if version is None:
+        made = models.of_kind(kind, _locked(number, f"data/round/{kind}"))
+        if not made:
             say(f"{tag_of(number)}: MLflow has no {kind} of this round")
-        else:
+        for version in made:
             models.decide(version, commit, verdict)
-        for champion in models.of(_in_use(number, kind, verdict)):
-            if champion.name == f"ratchet-{kind}":
-                models.crown(champion)
+        for champion in models.of_kind(kind, _in_use(number, kind, verdict)):
+            models.crown(champion)
     _tag(round_run, tags)
     started = client().get_run(round_run).info.start_time
     _log_metrics(round_run, [*metrics({"overhead": overhead}, started)])
@@ -302,19 +300,10 @@ def _log_file(run_id: str, path: Path, folder: str | None) -> None:
 
 
 def _log_models(run: Run, record: StageRecord, rev: str) -> None:
-    for path, version in models.register(run, record, rev).items():
-        _tag(run.info.run_id, {f"{_MADE}{path}": models.label(version)})
+    models.register(run, record, rev)
     if record.name == "found":
         for version in models.of(record.deps + record.outs):
             models.crown(version)
-
-
-def _made(round_run: str, path: str) -> ModelVersion | None:
-    """The version that the newest stage of the round that wrote this path registered."""
-    for run in runs({MLFLOW_PARENT_RUN_ID: round_run}):
-        if made := run.data.tags.get(f"{_MADE}{path}"):
-            return client().get_model_version(*made.split("/"))
-    return None
 
 
 def _in_use(number: int, kind: str, verdict: Mapping[str, Any]) -> tuple[Artifact, ...]:
