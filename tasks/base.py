@@ -34,9 +34,21 @@ def run(params: Params) -> None:
 
 
 def location(role: str) -> str:
-    """What to load the base of the ``agent`` or the ``reward`` model from: a folder, or a name on the hub."""
-    model = str(read_json(BASE / _BASES)[role]["model"])
-    return str(BASE / EMBEDDED) if model == EMBEDDED else model
+    """What to load the base of the ``agent`` or the ``reward`` model from: a folder, or a name on the hub.
+
+    Raises:
+        ParamsError: the folder's files are not those that the first models were made from.
+    """
+    noted = read_json(BASE / _BASES)[role]
+    model, was = str(noted["model"]), noted["digest"]
+    if model == EMBEDDED:
+        return str(BASE / EMBEDDED)
+    if was and (now := digest(Path(model))) != was:
+        raise ParamsError(
+            f"base.{role} = {model}: its files have the digest {now}, and the models here were made from {was}; "
+            "put those back, or start from these in a fresh clone"
+        )
+    return model
 
 
 def _build(folder: Path) -> None:
