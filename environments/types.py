@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
@@ -347,3 +348,16 @@ class Episode:
         """The steps that changed something: all but a closing ``complete``."""
         done = self.end is End.COMPLETED and self.steps and self.steps[-1].action.kind is Kind.COMPLETE
         return self.steps[:-1] if done else self.steps
+
+
+def idle(steps: Sequence[Step], screen: Observation) -> set[Action]:
+    """What was taken in ``steps``, which lead to ``screen``, on that very screen, and left it as it was.
+
+    To wait may be right more than once.
+    """
+    screens = [*(step.observation for step in steps), screen]
+    return {
+        step.action
+        for step, seen in zip(steps, screens[1:], strict=True)
+        if step.observation == seen == screen and step.action.kind is not Kind.WAIT
+    }

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from environments.types import Action, Candidate, End, Episode, Instance, Kind, Step
+from environments.types import Action, Candidate, End, Episode, Instance, Kind, Step, idle
 from tasks.quoted import missing
 from tasks.records import VARIED, Origin, Trajectory
 
@@ -41,13 +41,15 @@ class Bar:
 def hasty(episode: Episode) -> bool:
     """Whether the last step was not the best there: something else was liked more, and is perhaps left to do.
 
-    By more than the agent's own samples speak for the step: it must be of more worth to a beam, too, which adds to each
-    reward the candidate's share of the samples.
+    By more than the agent's own samples speak for the step: it must be of more worth to a beam, too, which with
+    ``explore.prior`` 1 adds to each reward the candidate's share of the samples. What was done there already and
+    changed nothing is not left to do.
     """
     if not episode.steps or (score := episode.steps[-1].score) is None:
         return False
     last = episode.steps[-1]
-    liked = [one for one in _others(last) if (one.score or 0.0) > score]
+    done = idle(episode.steps[:-1], last.observation)
+    liked = [one for one in _others(last) if (one.score or 0.0) > score and one.action not in done]
     worth = score + last.share(last.action)
     return any((one.score or 0.0) + last.share(one.action) > worth for one in liked)
 

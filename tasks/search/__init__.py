@@ -17,11 +17,11 @@ from environments.types import (
     End,
     Episode,
     Instance,
-    Kind,
     Observation,
     Step,
     World,
     WorldError,
+    idle,
 )
 from models.prompts import Context, context_at, context_of
 from tasks.params import Explore
@@ -96,11 +96,9 @@ class Search:
     def candidates(self, paths: Sequence[Path], draw: str) -> list[list[Candidate]]:
         """What a beam considers of each path: ``settings.candidates`` answers, the likeliest and else samples.
 
-        The samples of a long answer may all differ from it. What changed nothing on the very same screen is not tried
-        again while there is something else.
+        The samples of a long answer may all differ from it.
         """
-        proposed = self.propose(paths, self.settings.candidates, draw, likeliest=True)
-        return [_untried(path, options) for path, options in zip(paths, proposed, strict=True)]
+        return self.propose(paths, self.settings.candidates, draw, likeliest=True)
 
     def score(self, paths: Sequence[Path], proposed: Sequence[list[Candidate]]) -> list[list[Candidate]]:
         """The candidates of each path with their rewards."""
@@ -149,20 +147,6 @@ class Search:
         return context_at(self.walker.start.instruction, path.steps, path.screen)
 
 
-def _untried(path: Path, options: list[Candidate]) -> list[Candidate]:
-    """The options without those that the path took on this very screen and that left it as it was, if any remain.
-
-    To wait may be right more than once.
-    """
-    screens = [*(step.observation for step in path.steps), path.screen]
-    idle = {
-        step.action
-        for step, after in zip(path.steps, screens[1:], strict=True)
-        if step.observation == after == path.screen
-    }
-    return [one for one in options if one.action not in idle or one.action.kind is Kind.WAIT] or options
-
-
 def find(search: Search) -> list[Episode]:
     """The episodes of at most ``settings.paths`` paths with their outcome rewards, then those of pruned ones."""
     if search.settings.method == "beam":
@@ -201,10 +185,22 @@ def _dropped(
 def _best(
     search: Search, live: Sequence[Path], considered: Sequence[list[Candidate]], width: int
 ) -> list[tuple[Path, Candidate, list[Candidate]]]:
-    """The ``width`` extensions with the highest cumulative worth; ties go to the more frequent."""
-    choices = [(path, option, options) for path, options in zip(live, considered, strict=True) for option in options]
+    """The ``width`` extensions with the highest cumulative worth; ties go to the more frequent.
+
+    What changed nothing on the very same screen is not tried again while there is something else.
+    """
+    choices = [
+        (path, option, options)
+        for path, options in zip(live, considered, strict=True)
+        for option in _untried(path, options)
+    ]
     choices.sort(key=lambda choice: (-choice[0].value - search.worth(*choice[1:]), -choice[1].count))
     return choices[:width]
+
+
+def _untried(path: Path, options: list[Candidate]) -> list[Candidate]:
+    known = idle(path.steps, path.screen)
+    return [one for one in options if one.action not in known] or options
 
 
 def rollouts(search: Search, starts: Sequence[Path], draw: str = "") -> list[list[Path]]:

@@ -296,6 +296,16 @@ def test_a_path_that_ends_while_something_else_is_liked_more_is_not_solved(
     assert rejection(path, Bar(0.5, 0.5)) is reason
 
 
+@pytest.mark.parametrize("idle", [True, False])
+def test_what_was_done_there_and_changed_nothing_is_not_left_to_do(idle: bool) -> None:
+    options = (tried(click(MAIL), 0.95, 9), tried(click(SUBMIT), 0.9))
+    path = trajectory(click(MAIL), click(SUBMIT), candidates={1: options}, scores={0: 0.9, 1: 0.9}, end=End.WORLD)
+    first, last = path.episode.steps
+    first = replace(first, observation=last.observation) if idle else first
+    path = replace(path, episode=replace(path.episode, steps=(first, last)))
+    assert rejection(path, Bar(0.5, 0.5)) is (None if idle else Rejection.HASTY)
+
+
 @pytest.mark.parametrize(("other", "reason"), [(0.95, Rejection.HASTY), (0.85, None)])
 def test_a_path_whose_complete_is_less_liked_than_something_else_is_not_solved(
     other: float, reason: Rejection | None

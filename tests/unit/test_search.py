@@ -373,7 +373,13 @@ class Always(EveryDoor):
 def test_what_changed_nothing_is_not_tried_again_on_the_same_screen() -> None:
     """The best liked door is stuck: tried once in each room, and then what is liked next, if there is anything."""
     judge = Liking({"A": 0.9, "AA": 0.9, "AB": 0.5, "ABA": 0.9})
-    assert _ways(find(_search(1, EveryDoor(), judge, StuckDoors()))) == [("ABA", End.STEP_LIMIT)]
+    found = find(_search(1, EveryDoor(), judge, StuckDoors()))
+    assert _ways(found) == [("ABA", End.STEP_LIMIT)]
+    again = found[0].steps[1]  # what was not tried again was sampled all the same
+    assert [(one.action.target, one.score) for one in again.candidates] == [
+        (("door", "A"), 0.9), (("door", "B"), 0.5), (("door", "C"), 0.1)
+    ]  # fmt: skip
+    assert again.share(again.action) == pytest.approx(1 / 3)
     stuck = Always(Action.click(DOORS[0]))
     assert _ways(find(_search(1, stuck, judge, StuckDoors()))) == [("AAA", End.STEP_LIMIT)]
 
