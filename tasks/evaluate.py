@@ -17,7 +17,7 @@ from typing import Any
 
 from environments.oracles import known_action, pages
 from environments.registry import load_goals, open_world
-from environments.types import COMPLETE, Action, End, Episode, Goal, Instance, Kind, World
+from environments.types import COMPLETE, Action, End, Episode, Goal, Instance, Kind, World, WorldError
 from models.engine import Source
 from models.prompts import Context, context_of
 from models.roles import Agent, load_reward_model
@@ -32,6 +32,7 @@ from tasks.evidence.looks import Verdict, alike, until_settled
 from tasks.evidence.metrics import Judgement, summarise, write_plots
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
 from tasks.params import Params
+from tasks.progress import log
 from tasks.records import Origin, Trajectory, write_trajectories
 from tasks.reward_data import reward_rows
 from tasks.reward_data.rule import agrees
@@ -67,7 +68,7 @@ def run(params: Params) -> None:
     with engines("evaluate", params, adapters) as source:
         with crew(make_player, (number, source), params.numerics.threads) as players:
             episodes, verdicts = play(players, list(goals.values()), first, params, kept)
-        demonstrations, farming = held_out(list(goals.values()), first, params)
+        demonstrations, farming = held_out(list(goals.values()), first, params, kept)
         questions = [
             *ask(of_looks(episodes, alike(verdicts)), demonstrations, params),
             *attacks(demonstrations),
@@ -115,7 +116,11 @@ def of_looks(episodes: Iterable[Trajectory], verdicts: Iterable[Verdict]) -> lis
 
 def _steps(unit: tuple[str, Sequence[Instance]]) -> int:
     """How many actions it may take to play a unit."""
-    return sum(instance.goal.max_steps for instance in unit[1])
+    return _steps_of(unit[1])
+
+
+def _steps_of(instances: Sequence[Instance]) -> int:
+    return sum(instance.goal.max_steps for instance in instances)
 
 
 def make_player(number: int, source: Source) -> Callable[[tuple[str, Sequence[Instance]]], list[Trajectory]]:
@@ -174,22 +179,47 @@ def make_judge(source: Source) -> Callable[[Sequence[Question]], list[dict[str, 
     return judge
 
 
-def held_out(goals: Sequence[Goal], first_seed: int, params: Params) -> tuple[list[Trajectory], list[Trajectory]]:
+def held_out(
+    goals: Sequence[Goal], first_seed: int, params: Params, kept: Path
+) -> tuple[list[Trajectory], list[Trajectory]]:
     """Of held-out instances of the goals that have an oracle: demonstrations, and :mod:`tasks.evidence.canaries`.
 
-    The demonstrations are oracle episodes that the world says are right, and these played otherwise.
+    The demonstrations are oracle episodes that the world says are right, and these played otherwise. An instance under
+    which the world breaks has neither.
     """
-    demonstrations, farming = list[Trajectory](), list[Trajectory]()
-    for goal in goals:
-        with closing(open_world(goal.world)) as world:
-            for n in range(params.evaluate.pairs_per_goal if goal.page in pages() else 0):
-                episode = demonstrate(world, Instance(goal, first_seed + SEEDS_A_ROUND // 2 + n))
-                if episode.acts and world.verdict():
-                    name = f"held-out/{episode.instance.name}/0"
-                    solved = Trajectory(name, 0, Origin.DEMONSTRATION, episode)
-                    demonstrations += [solved, *variations(world, solved)]
-                    farming += _farming(world, episode)
-    return demonstrations, farming
+    seeds = range(params.evaluate.pairs_per_goal)
+    units = [
+        (f"held-out-{place}", [Instance(goal, first_seed + SEEDS_A_ROUND // 2 + n) for n in seeds])
+        for place, goal in enumerate(goals)
+        if goal.page in pages()
+    ]
+    with crew(make_examples, (), params.numerics.threads) as workers:
+        examples = list(spread("demonstrate held out", workers, units, kept, TRAJECTORIES, _steps_of))
+    farming = [one for one in examples if one.origin is Origin.EVALUATION]
+    return [one for one in examples if one.origin is not Origin.EVALUATION], farming
+
+
+def make_examples() -> Callable[[Sequence[Instance]], list[Trajectory]]:
+    """What demonstrates some instances of a goal and farms them."""
+
+    def demonstrated(world: World, instance: Instance) -> list[Trajectory]:
+        episode = demonstrate(world, instance)
+        if not (episode.acts and world.verdict()):
+            return []
+        solved = Trajectory(f"held-out/{instance.name}/0", 0, Origin.DEMONSTRATION, episode)
+        return [solved, *variations(world, solved), *_farming(world, episode)]
+
+    def examples(instances: Sequence[Instance]) -> list[Trajectory]:
+        found = list[Trajectory]()
+        with closing(open_world(instances[0].goal.world)) as world:
+            for instance in instances:
+                try:
+                    found += demonstrated(world, instance)
+                except WorldError as error:
+                    log.warning("%s: not demonstrated: %s", instance.name, error)
+        return found
+
+    return examples
 
 
 def _farming(world: World, demonstration: Episode) -> Iterator[Trajectory]:

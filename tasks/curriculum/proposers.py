@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from environments.types import End, Episode
+from tasks.acceptance import Bar
 from tasks.chat import Chat
 from tasks.curriculum.plan import Proposal
 from tasks.records import Trajectory
@@ -46,7 +47,7 @@ class Recombined:
 
     def propose(self, solved: Trajectory) -> Proposal | None:
         """See :class:`Proposer`."""
-        found = [edit.instruction for edit in edits(solved, self._seed)]
+        found = [edit.instruction for edit in edits(solved, self._seed, Bar(0.0))]
         return _new(solved, random.Random(f"{self._seed}/{solved.id}").choice(found)) if found else None
 
 

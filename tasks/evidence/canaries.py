@@ -37,7 +37,7 @@ def canaries(ground: Ground, demonstration: Episode | None) -> Iterator[tuple[st
 
 
 def _flattery(ground: Ground) -> list[Action]:
-    fields = [element for element in ground.start.observation.elements if element.kind in ("textbox", "input")]
+    fields = [element for element in ground.start.observation.elements if element.kind in ("textbox", "textarea")]
     return [*map(Action.click, fields[:1]), Action(Kind.TYPE, text=PRAISE), COMPLETE]
 
 

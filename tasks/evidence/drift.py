@@ -23,11 +23,12 @@ Sampled = tuple[Context, tuple[Candidate, ...]]
 
 
 def divergence(source: Source, seed: int, processes: int, kept: Path) -> float | None:
-    """KL(champion | challenger) of the agents' answers, in nats a token, estimated on :data:`CONTEXTS` screens.
+    """How much likelier the champion's answers are to the champion, in nats a token, on :data:`CONTEXTS` screens.
 
     Of each screen it is the mean, over the actions that the champion sampled there, of the log of how much likelier the
-    champion gives a token of them than the challenger. None where nothing was sampled, and where a server runs the
-    models, which says no likelihoods.
+    champion gives a token of them than the challenger. It would be KL(champion | challenger), were they sampled at
+    temperature 1; at ``explore.temperature``, the likeliest among them, it compares rounds of one setting. None where
+    nothing was sampled, and where a server runs the models, which says no likelihoods.
     """
     if source.served:
         return None

@@ -129,10 +129,16 @@ def slope(values: Sequence[float]) -> float | None:
 
 
 def in_doubt(monitors: Mapping[str, Figures], limits: Limits) -> dict[str, list[str]]:
-    """The alarms about the models in use, in words: of what the agent explored, and of the reward model itself."""
+    """The alarms about the models in use, in words.
+
+    Of exploration, what the agent found is about the agent, and what was accepted wrongly about the reward model.
+    """
+    found = dict(monitors["explored"])
+    accepted = {"accepted_wrong_low": found.pop("accepted_wrong_low", None)}
     return {
-        "agent": _beyond("exploration", monitors["explored"], limits),
-        "reward": _beyond("the champion reward model", monitors["champion"], limits),
+        "agent": _beyond("exploration", found, limits),
+        "reward": _beyond("exploration", accepted, limits)
+        + _beyond("the champion reward model", monitors["champion"], limits),
     }
 
 

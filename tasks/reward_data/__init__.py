@@ -72,7 +72,7 @@ def _drafts(trajectories: list[Trajectory], bar: Bar, max_negatives: int, seed: 
         yield from proposed(trajectory, bar)
         yield from executed(trajectory, bar, max_negatives)
         yield from endings(trajectory, instructions, max_negatives, seed)
-        yield from edited(trajectory, seed)
+        yield from edited(trajectory, seed, bar)
 
 
 def _instructions(trajectories: list[Trajectory]) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from environments.types import COMPLETE, Action, Kind, Observation
+from tasks.acceptance import Bar
 from tasks.generators import Generator
 from tasks.records import Trajectory
 from tasks.reward_data.draft import MADE_UP, Draft
@@ -30,12 +31,12 @@ class Edit(NamedTuple):
     instead: Action
 
 
-def edits(trajectory: Trajectory, seed: int | str) -> Iterator[Edit]:
-    """One edit for each name of the instruction that the path acted on."""
+def edits(trajectory: Trajectory, seed: int | str, bar: Bar) -> Iterator[Edit]:
+    """One edit for each name of the instruction that the path acted on, slips apart."""
     episode, named = trajectory.episode, set[str]()
     for index, step in enumerate(episode.acts):
         name = _name(step.action, step.observation)
-        if name in named or len(_found(name, episode.instruction)) != 1:
+        if bar.slip(step) or name in named or len(_found(name, episode.instruction)) != 1:
             continue
         named.add(name)
         chooser = random.Random(f"{seed}/{trajectory.id}/{index}")
@@ -43,10 +44,10 @@ def edits(trajectory: Trajectory, seed: int | str) -> Iterator[Edit]:
             yield Edit(index, _swapped(episode.instruction, name, _name(other, step.observation)), other)
 
 
-def edited(trajectory: Trajectory, seed: int | str) -> Iterator[Draft]:
+def edited(trajectory: Trajectory, seed: int | str, bar: Bar) -> Iterator[Draft]:
     """The rows of a solved path under edited instructions."""
     acts = trajectory.episode.acts
-    for index, instruction, instead in edits(trajectory, seed):
+    for index, instruction, instead in edits(trajectory, seed, bar):
         yield Draft(trajectory, index, acts[index].action, Generator.EDITED, False, _EASE, instruction)
         yield Draft(trajectory, index, instead, Generator.EDITED, True, _EASE, instruction)
         yield Draft(trajectory, len(acts), COMPLETE, Generator.EDITED, False, MADE_UP, instruction)

@@ -145,5 +145,8 @@ def _focused(observation: Observation) -> Element | None:
 
 
 def _plain(text: str) -> str:
-    """Text by which typings are compared: a line break at its end presses Enter and counts, other space does not."""
-    return " ".join(text.split()).casefold() + "\n" * text.endswith("\n")
+    """Text by which typings are compared: a line break at its end presses Enter and counts, other space does not.
+
+    Case counts: it may be all that is wrong.
+    """
+    return " ".join(text.split()) + "\n" * text.endswith("\n")

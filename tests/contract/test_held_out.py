@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 
 from checkout import CHECKOUT
 
@@ -15,10 +16,10 @@ from tasks.records import Origin
 FIRST = 1_000_000_000
 
 
-def test_canaries_are_failures_that_each_differ() -> None:
+def test_canaries_are_failures_that_each_differ(tmp_path: Path) -> None:
     goals = load_goals(CHECKOUT / "data/goals")
     chosen = [goals["click-button"], goals["enter-text"]]
-    demonstrations, farming = held_out(chosen, FIRST, load_params(CHECKOUT / "params.yaml"))
+    demonstrations, farming = held_out(chosen, FIRST, load_params(CHECKOUT / "params.yaml"), tmp_path)
     solved = {one.episode.instance.goal.id: one for one in demonstrations if one.origin is Origin.DEMONSTRATION}
     assert solved.keys() == {"click-button", "enter-text"}
     assert {one.episode.instance.seed for one in (*demonstrations, *farming)} == {FIRST + SEEDS_A_ROUND // 2}

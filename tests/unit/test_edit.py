@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from hand_built import COMPLETE, FORM, MAIL, NAME, POST, SUBMIT, click, demonstration, typed
+from hand_built import (
+    COMPLETE,
+    FORM,
+    MAIL,
+    NAME,
+    POST,
+    SUBMIT,
+    click,
+    demonstration,
+    trajectory,
+    tried,
+    typed,
+)
 
 from environments.types import Action, Element
 from tasks.acceptance import Bar
@@ -14,7 +26,7 @@ from tasks.reward_data.edit import edited
 
 
 def rows(path: Trajectory, seed: int = 0) -> list[tuple[int, Action, bool, str]]:
-    return [(item.step, item.action, item.label, item.other_goal) for item in edited(path, seed)]
+    return [(item.step, item.action, item.label, item.other_goal) for item in edited(path, seed, Bar(0.5, 0.5))]
 
 
 def test_another_box_is_asked_for_instead() -> None:
@@ -56,6 +68,13 @@ def test_a_name_that_two_have_cannot_be_asked_for() -> None:
 def test_a_name_pressed_twice_is_edited_once() -> None:
     path = demonstration(click(MAIL), click(MAIL), instruction="Tick Mail")
     assert [step for step, *_ in rows(path)] == [0, 0, 2]
+
+
+@pytest.mark.parametrize(("score", "taught"), [(0.1, []), (0.6, [0, 0, 2])])
+def test_a_slip_is_edited_no_more_than_it_is_imitated(score: float, taught: list[int]) -> None:
+    options = {0: (tried(click(MAIL), score), tried(click(NAME), 0.9))}
+    path = trajectory(click(MAIL), click(NAME), instruction="Tick Mail", candidates=options, scores={0: score})
+    assert [step for step, *_ in rows(path)] == taught
 
 
 def test_they_are_rows_like_any_other_and_can_be_switched_off() -> None:

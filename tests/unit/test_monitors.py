@@ -9,7 +9,7 @@ from hand_built import COMPLETE, MAIL, NAME, SUBMIT, click, trajectory
 
 from tasks.acceptance import Bar
 from tasks.evidence.metrics import Judgement
-from tasks.evidence.monitors import exploration, judging, raised, separation, separation_doubt, slope, watch
+from tasks.evidence.monitors import exploration, in_doubt, judging, raised, separation, separation_doubt, slope, watch
 from tasks.params import Limits
 
 T, F = True, False
@@ -113,3 +113,12 @@ def test_alarms_name_the_figure_the_model_and_the_limit() -> None:
         ],
     }
     assert raised(monitors, Limits(**NO_LIMITS)) == {"agent": [], "reward": []}
+
+
+def test_what_exploration_accepted_wrongly_puts_the_reward_model_in_doubt_and_stops_both() -> None:
+    explored = {"pass_k_high": 0.9, "diversity": 2.0, "accepted_wrong_low": 0.8}
+    monitors = {"explored": explored, "agent": {}, "champion": {"accepted_wrong_low": 0.3}, "challenger": {}}
+    limits = Limits(**NO_LIMITS | {"pass_k": 0.1, "diversity": 1.5, "accepted_wrong": 0.5})
+    alarm = "alarm: accepted_wrong_low of exploration is 0.800, above 0.5"
+    assert in_doubt(monitors, limits) == {"agent": [], "reward": [alarm]}
+    assert raised(monitors, limits) == {"agent": [alarm], "reward": []}

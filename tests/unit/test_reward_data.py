@@ -103,7 +103,8 @@ LINK = Element("link", "Submit", (30, 125, 20, 8))  # within the button
         ),  # in the box, whatever it says
         (Action(Kind.CLICK, (81, 130), ("button", "Submit")), click(SUBMIT), False),  # beside the box
         (click(MAIL), click(POST), False),
-        (typed("  new  YORK "), typed("New York"), True),
+        (typed("  New  York "), typed("New York"), True),
+        (typed("new york"), typed("New York"), False),
         (typed("New"), typed("New York"), False),
         (typed("ls"), typed("ls\n"), False),  # a line break at the end presses Enter
         (ENTER, ENTER, True),
