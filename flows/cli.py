@@ -55,6 +55,7 @@ def workspace(verbose: Verbose = False) -> None:  # noqa: ARG001 (read from the 
     if found is None:
         raise WorkspaceError(f"{here}: no dvc.yaml here or above; run this in a Ratchet checkout")
     os.chdir(found)
+    sys.path.append(str(found))  # where a goal file's own world may be
     prepare()
 
 

@@ -248,7 +248,11 @@ def config_of(base: str) -> Any:
 
 
 def has_verdicts(base: str) -> bool:
-    """Whether the base has the verdict tokens as it is stored."""
+    """Whether the base has the verdict tokens as it is stored.
+
+    Raises:
+        EngineError: there is no such base, or its processor does not load.
+    """
     return not _processor(base)[1]
 
 
@@ -270,7 +274,11 @@ def _refuse_deepstack(base: str) -> None:
 
 def _processor(base: str) -> tuple[Any, int]:
     """The processor of the base, and how many of the verdict tokens it lacked."""
-    processor = _loader(base).from_pretrained(base)
+    try:
+        processor = _loader(base).from_pretrained(base)
+    except (ImportError, OSError, ValueError) as error:  # Qwen2-VL's and SmolVLM2's have a video half: torchvision
+        said = " ".join(str(error).split())
+        raise EngineError(f"{base}: its processor does not load: {said}; install in .venv what it names") from error
     tokens = {"additional_special_tokens": [POSITIVE, NEGATIVE]}
     return processor, processor.tokenizer.add_special_tokens(tokens, False)
 

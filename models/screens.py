@@ -35,7 +35,6 @@ _FINE, _MIDDLE, _COARSE = 48, 96, 128  # channels at strides of 4, 8 and 16 pixe
 SIGNS = "".join(map(chr, range(32, 127)))  # that can be spelt
 LINE_PX = 24  # height that a line is scaled to
 _NARROWEST_PX, _WIDEST_PX = 8, 640  # of a scaled line
-_STEP_PX = 2  # of a scaled line, that the speller says one sign of
 _FAINT = 8.0  # of 255: nothing is written where no colour is further from the ground
 _SURE = 0.5  # probability from which a thing is there, and a state is on
 _SAME = 0.5  # shared area over joint area, from which two spots are one
@@ -205,12 +204,11 @@ class Speller(nn.Module):
 
     @torch.inference_mode()
     def texts(self, lines: Sequence[Tensor]) -> list[str]:
-        """What lines of ink (LINE_PX, width) say."""
-        if not lines:
-            return []
-        best = self(side_by_side(lines)).argmax(-1).tolist()
-        steps = [line.shape[-1] // _STEP_PX for line in lines]
-        return [_spelt(said[:count]) for said, count in zip(best, steps, strict=True)]
+        """What lines of ink (LINE_PX, width) say.
+
+        Each is read by itself: normalised over a batch's width, it would say something else beside a wider one.
+        """
+        return [_spelt(self(line[None]).argmax(-1)[0].tolist()) for line in lines]
 
 
 def side_by_side(lines: Sequence[Tensor]) -> Tensor:

@@ -64,10 +64,10 @@ def _check(role: str, model: str) -> None:
     if model == EMBEDDED:
         return
     from models.engine import EngineError
-    from models.network import config_of
+    from models.network import has_verdicts
 
     try:
-        config_of(model)
+        has_verdicts(model)
     except EngineError as error:
         raise ParamsError(f"base.{role} = {error}; mend it in params.yaml") from error
 

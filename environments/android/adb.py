@@ -214,7 +214,11 @@ def _usable() -> list[str]:
 
 def _lock(serial: str) -> IO[bytes] | None:
     name = re.sub(r"[^\w.-]", "_", serial)
-    lock = (Path(tempfile.gettempdir()) / f"ratchet-phone-{name}.lock").open("wb")
+    path = Path(tempfile.gettempdir()) / f"ratchet-phone-{name}.lock"
+    try:
+        lock = path.open("wb")
+    except PermissionError as error:
+        raise WorldError(f"{path}: another user's, who may hold phone {serial}; if none does, remove it") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -213,6 +213,7 @@
     const onHorizontal = (root || overflows(style.overflowX)) && y >= bottom && y < endBottom;
     if (!(onVertical || onHorizontal)) return false;
     if (onVertical) scrollBy(element, y > bottom - element.clientHeight / 2 ? 1 : -1, DOWN);
+    else scrollBy(element, x > right - element.clientWidth / 2 ? 1 : -1, ACROSS);
     return true;
   };
 })();

@@ -222,6 +222,18 @@ def test_scrolling_and_scrollbars_move_the_page(show: Open) -> None:
     assert browser.evaluate(top) == 80
 
 
+def test_a_press_on_a_scrollbar_below_moves_what_is_above_it(show: Open) -> None:
+    wide = "<div style='width:900px;height:20px'>wide</div>"
+    browser = show(f"<div id=box style='width:100px;height:60px;overflow-x:scroll'>{wide}</div>")
+    left = "document.getElementById('box').scrollLeft"
+    box = "document.getElementById('box').getBoundingClientRect()"
+    across, below = browser.evaluate(f"{box}.left"), int(browser.evaluate(f"{box}.bottom")) - 4
+    for press, moved in ((90, 80), (90, 160), (10, 80)):  # its right half twice, its left
+        browser.click(int(across) + press, below)
+        browser.pass_time(400)
+        assert browser.evaluate(left) == moved
+
+
 @pytest.mark.parametrize(
     "page",
     [

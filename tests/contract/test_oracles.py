@@ -11,16 +11,17 @@ from environments import oracles
 from environments.registry import load_goals, open_world
 from environments.types import Action, Goal, Kind, Observation, World
 
+WORLD = "environments.miniwob:MiniWoB"
 GOALS = {
     name: goal
     for name, goal in load_goals(Path(__file__).parents[2] / "data" / "goals").items()
-    if goal.page in oracles.pages()
+    if goal.page in oracles.pages() and goal.world == WORLD
 }
 
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    world = open_world("environments.miniwob:MiniWoB")
+    world = open_world(WORLD)
     yield world
     world.close()
 
@@ -55,8 +56,7 @@ def _check(world: World, goal: Goal, seeds: range, at_least: int) -> None:
 
 
 def test_sixty_pages_have_an_oracle() -> None:
-    assert len(oracles.pages()) >= 60
-    assert {goal.page for goal in GOALS.values()} == oracles.pages()
+    assert len({goal.page for goal in GOALS.values()}) >= 60
 
 
 def test_at_least_six_goals_need_several_actions() -> None:

@@ -53,6 +53,32 @@ def test_a_stage_that_refuses_says_so_in_its_log(workspace: Workspace) -> None:
     assert refused.stderr == workspace.text(".ratchet/logs/no-such-stage.log")
 
 
+SHOP = """
+from environments.types import WorldError
+
+
+class Shop:
+    def reset(self, goal, seed):
+        raise WorldError(f"{goal.page} is closed")
+
+    def close(self):
+        pass
+"""
+
+
+def test_a_world_may_be_a_module_of_the_checkout(tmp_path: Path, env: dict[str, str]) -> None:
+    """The command as it is installed, which does not look for modules where it runs."""
+    workspace = Workspace(tmp_path, env)
+    for name in ("dvc.yaml", "params.yaml"):
+        workspace.write(name, (CHECKOUT / name).read_text().replace("data/goals/starter.yaml", "data/goals/shop.yaml"))
+    workspace.write("my_worlds/shop.py", SHOP)
+    goal = '- {id: buy, world: "my_worlds.shop:Shop", page: click-button, tier: 1, max_steps: 3}\n'
+    workspace.write("data/goals/shop.yaml", goal)
+    installed = Path(sys.executable).with_name("ratchet")
+    done = workspace.run(str(installed), "stage", "demonstrate", PYTHONPATH="")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "ratchet: click-button is closed")
+
+
 def test_lineage_reads_the_tags(two_rounds: Workspace) -> None:
     assert two_rounds.ratchet("lineage", "round-0001").stdout.startswith("round-0001  commit ")
 

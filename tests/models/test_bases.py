@@ -8,6 +8,7 @@ import pytest
 import torch
 from tiny import contexts
 from transformers import Qwen3VLConfig
+from transformers.utils import is_torchvision_available
 
 from models.engine import EngineError
 from models.half import halved
@@ -51,6 +52,31 @@ def test_each_role_has_the_base_it_was_given(workspace: Path, params: Params, ba
     noted = read_json(BASE / "bases.json")
     assert {role: found["digest"] for role, found in noted.items()} == {"agent": digest(qwen), "reward": digest(base)}
     assert [path.name for path in BASE.iterdir()] == ["bases.json"]
+
+
+def test_a_base_whose_files_changed_since_is_refused(workspace: Path, params: Params, base: Path) -> None:
+    copy(base, mine := workspace / "mine")
+    note(params, mine, base)
+    (mine / "config.json").write_text((mine / "config.json").read_text() + "\n")
+    assert location("reward") == str(base)
+    was, now = digest(base), digest(mine)
+    with pytest.raises(ParamsError, match=f"base.agent = {mine}: its files have the digest {now}, .* from {was}; put"):
+        location("agent")
+
+
+@pytest.mark.skipif(is_torchvision_available(), reason="then it loads")
+def test_a_base_whose_processor_wants_what_is_not_installed_is_refused(
+    workspace: Path, params: Params, base: Path, qwen: Path
+) -> None:
+    copy(qwen, older := workspace / "qwen2-vl")
+    for name, renamed in {"config.json": '"qwen2_vl"', "preprocessor_config.json": '"qwen2_vl"'}.items():
+        if (file := older / name).exists():
+            file.write_text(file.read_text().replace('"qwen2_5_vl"', renamed))
+    for name in ("processor_config.json", "preprocessor_config.json"):
+        if (file := older / name).exists():
+            file.write_text(file.read_text().replace("Qwen2_5_VLProcessor", "Qwen2VLProcessor"))
+    with pytest.raises(ParamsError, match=f"base.agent = {older}: its processor does not load: .*[Tt]orchvision"):
+        stage.run(params.model_copy(update={"base": Base(agent=str(older), reward=str(base))}))
 
 
 def test_a_name_on_the_hub_is_noted_without_a_hash(

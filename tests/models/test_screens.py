@@ -180,12 +180,19 @@ def test_the_loss_of_a_spelling_is_that_of_all_the_ways_to_say_it() -> None:
     assert float(spotting.spelling_loss(logits, ["ab"])) == pytest.approx(-math.log(total) / 2, rel=1e-5)
 
 
+def test_a_line_is_read_as_it_is_alone_whatever_stands_beside_it() -> None:
+    torch.manual_seed(0)
+    speller = Speller()
+    lines = [torch.rand(LINE_PX, width) for width in (20, 48, 300)]
+    assert speller.texts(lines) == [speller.texts([line])[0] for line in lines]
+
+
 def test_a_sign_said_again_is_one_sign() -> None:
     speller = Speller()
     said = [0, 1, 1, 0, 1, 2, 2, 0]  # of SIGNS: space, space, "!"
     logits = torch.nn.functional.one_hot(torch.tensor([said]), 1 + len(SIGNS)).float()
     speller.forward = lambda _: logits  # type: ignore[method-assign]
-    assert speller.texts([torch.zeros(LINE_PX, 16)]) == ["!"]  # what is around a line is no part of it
+    assert speller.texts([torch.zeros(LINE_PX, 16)]) == ["!"]
     assert speller.texts([]) == []
     assert side_by_side([torch.ones(LINE_PX, 4), torch.ones(LINE_PX, 6)])[0, 0].tolist() == [1, 1, 1, 1, 0, 0]
 
