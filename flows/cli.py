@@ -16,7 +16,7 @@ from environments.types import WorldError
 from tasks.errors import BusyError, Edited, Interruption, RatchetError, WorkspaceError
 
 NIGHTLY = "0 2 * * *"
-BROKE, REFUSED, EDITED, STOPPED = 1, 2, 3, 130
+BROKE, REFUSED, EDITED, STOPPED = 1, 2, 75, 130
 
 app = typer.Typer(
     name="ratchet",
@@ -33,7 +33,7 @@ Verbose = Annotated[bool, typer.Option("--verbose", help="Show the traceback of 
 def main() -> None:
     """Run the command line.
 
-    Exit status 2: a person must mend what it says; 1: it, or a world, broke; 3: a stage whose inputs were edited while
+    Exit status 2: a person must mend what it says; 1: it, or a world, broke; 75: a stage whose inputs were edited while
     it ran; 130: stopped.
     """
     try:

@@ -23,7 +23,7 @@ from tasks.files import SEED, STATE, WORK, copy, write_whole
 
 FILE, LOCK = Path("dvc.yaml"), Path("dvc.lock")
 LOCK_COPY = WORK / "dvc.lock"  # as it was before the stage now running
-REFUSED, EDITED = 2, 3  # how `ratchet stage` ends when it has said what is wrong, or that its inputs were edited
+REFUSED, EDITED = 2, 75  # how `ratchet stage` ends when it has said what is wrong, or that its inputs were edited
 
 
 class StageCrash(StageError):

@@ -83,8 +83,7 @@ def test_what_a_stage_reads_edited_while_it_runs_makes_it_again(workspace: Works
     """DVC would note the new beside what the old made, and give that to whoever asks for the new."""
     done = workspace.ratchet("round", TOY_EDIT=json.dumps({"explore": ["params.yaml", "paths: 2", "paths: 3"]}))
     assert done.returncode == 0, done.stderr
-    assert "stage explore ended with exit status 3: explore: edited while explore ran; " in done.stderr
-    assert done.stderr.count("explore  (3 of") == 0
+    assert "stage explore ended with exit status 75: explore: edited while explore ran; " in done.stderr
     assert done.stderr.count("round-0001  explore  (1 of 3)") == 1
     assert workspace.dvc("status") == "Data and pipelines are up to date." or "data/state" in workspace.dvc("status")
     assert "paths: 3" in workspace.text("data/round/explored/shard")

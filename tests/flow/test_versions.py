@@ -17,7 +17,7 @@ from workspace import Workspace
 from flows import report
 from flows.journal import Journal
 from tasks import versions
-from tasks.errors import BusyError, Interruption, StageError, WorkspaceError
+from tasks.errors import BusyError, Edited, Interruption, StageError, WorkspaceError
 
 pytestmark = pytest.mark.filterwarnings("ignore:_NoneStep:DeprecationWarning")  # of DVC's own making
 
@@ -64,6 +64,7 @@ def test_a_stage_without_its_output_is_an_error(inside: Workspace) -> None:
         ("exit 137", versions.StageCrash, "was killed by signal 9"),  # as a shell tells of a command it waited for
         ("exit 3", versions.StageCrash, "ended with exit status 3"),
         ("exit 2", StageError, "ended with exit status 2"),
+        ("exit 75", Edited, "ended with exit status 75"),
     ],
 )
 def test_how_a_stage_ended_decides_whether_to_try_again(

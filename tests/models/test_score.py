@@ -86,7 +86,7 @@ def test_workers_score_what_lacks_a_score_and_nothing_else(
         shutil.copy(REPOSITORY / file, file)
     for folder in (STATE / "reward", ROUND, BASE):
         folder.mkdir(parents=True)
-    write_json(BASE / "bases.json", {"reward": {"model": str(base)}})
+    write_json(BASE / "bases.json", {"reward": {"model": str(base), "digest": ""}})
     save_tuned(tunable(load_base(str(base), "float32", 0), Tuning("lora", 4, 8, 0), seed=0), STATE / "reward")
     before, lacking, after = path("a/0", 1, known=True), path("b/0", 2, known=False), path("c/0", 3, known=True)
 

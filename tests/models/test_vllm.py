@@ -87,7 +87,7 @@ def _furnished(root: Path) -> Path:
     """A workspace but for the base."""
     (root / ".ratchet").mkdir()
     (root / ".ratchet/vllm").symlink_to(CHECKOUT / ".ratchet/vllm")
-    write_json(root / BASE / "bases.json", {role: {"model": EMBEDDED} for role in ("agent", "reward")})
+    write_json(root / BASE / "bases.json", {role: {"model": EMBEDDED, "digest": ""} for role in ("agent", "reward")})
     return root
 
 

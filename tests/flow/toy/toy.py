@@ -121,7 +121,7 @@ def main(name: str) -> None:
     globals()[name]()
     if edited := [path for path, content in given(name).items() if content != before[path]]:
         write(log, f"ratchet: {edited[0]}: edited while {name} ran\n")
-        sys.exit(3)
+        sys.exit(75)
     log.write_text(f"{time.time_ns()} {name} begins\n{time.time_ns()} {name} ends\n")
 
 
