@@ -22,7 +22,6 @@ from tasks.versions.graph import (
     stale,
 )
 from tasks.versions.history import (
-    PARAMS,
     check_clean,
     check_state,
     check_untagged,
@@ -43,7 +42,6 @@ from tasks.versions.mend import mend
 from tasks.versions.remake import remake
 
 __all__ = [
-    "PARAMS",
     "Artifact",
     "RemoteError",
     "StageCrash",
