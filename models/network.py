@@ -31,6 +31,7 @@ from models.screens import ScreenParser, load_parser
 from models.windows import side_by_side
 
 POSITIVE, NEGATIVE = "<|+|>", "<|-|>"
+OUR_CODE = {"trust_remote_code": False}  # left out, transformers asks on a terminal whether to run the checkpoint's
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL)
 
 
@@ -221,7 +222,7 @@ def load_base(base: str, dtype: str, screenshots: int, device: str | None = None
     disable_progress_bar()
     _refuse_deepstack(base)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    model = AutoModelForImageTextToText.from_pretrained(base, dtype=getattr(torch, dtype)).to(device)
+    model = AutoModelForImageTextToText.from_pretrained(base, dtype=getattr(torch, dtype), **OUR_CODE).to(device)
     side_by_side(model)
     processor, added = _processor(base)
     if added:
@@ -241,7 +242,7 @@ def config_of(base: str) -> Any:
         EngineError: there is none.
     """
     try:
-        return AutoConfig.from_pretrained(base)
+        return AutoConfig.from_pretrained(base, **OUR_CODE)
     except (OSError, ValueError) as error:
         said = str(error).partition("\n")[0]
         raise EngineError(f"{base}: neither a directory with a model nor a name that the hub knows: {said}") from error
@@ -275,7 +276,7 @@ def _refuse_deepstack(base: str) -> None:
 def _processor(base: str) -> tuple[Any, int]:
     """The processor of the base, and how many of the verdict tokens it lacked."""
     try:
-        processor = _loader(base).from_pretrained(base)
+        processor = _loader(base).from_pretrained(base, **OUR_CODE)
     except (ImportError, OSError, ValueError) as error:  # Qwen2-VL's and SmolVLM2's have a video half: torchvision
         said = " ".join(str(error).split())
         raise EngineError(f"{base}: its processor does not load: {said}; install in .venv what it names") from error

@@ -66,7 +66,7 @@ def _words() -> list[str]:
     from transformers import AutoTokenizer
 
     base = location("agent")
-    if found := lexicon(AutoTokenizer.from_pretrained(base)):
+    if found := lexicon(AutoTokenizer.from_pretrained(base, trust_remote_code=False)):
         return found
     raise ParamsError(
         f"base.agent {base}: its vocabulary has no words of small letters, with which the pages of rehearse.exercises "

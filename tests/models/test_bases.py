@@ -18,7 +18,7 @@ from models.tuning import Tuning, save_tuned, tunable, with_tuned
 from tasks import base as stage
 from tasks.base import BASE, location
 from tasks.errors import ParamsError
-from tasks.files import STATE, copy, digest, read_json
+from tasks.files import STATE, copy, digest, read_json, write_json
 from tasks.params import Base, Params, load_params
 from tasks.workers.serving import _servable, alike, command_of, engines
 
@@ -77,6 +77,23 @@ def test_a_base_whose_processor_wants_what_is_not_installed_is_refused(
             file.write_text(file.read_text().replace("Qwen2_5_VLProcessor", "Qwen2VLProcessor"))
     with pytest.raises(ParamsError, match=f"base.agent = {older}: its processor does not load: .*[Tt]orchvision"):
         stage.run(params.model_copy(update={"base": Base(agent=str(older), reward=str(base))}))
+
+
+def test_the_code_of_a_base_is_never_run(
+    workspace: Path, params: Params, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not when whoever sits at the terminal would agree to it."""
+    copy(base, theirs := workspace / "theirs")
+    config = read_json(theirs / "config.json") | {
+        "model_type": "theirs",
+        "auto_map": {"AutoConfig": "code.Theirs", "AutoModelForImageTextToText": "code.Theirs"},
+    }
+    write_json(theirs / "config.json", config)
+    (theirs / "code.py").write_text(f"open({str(workspace / 'ran')!r}, 'w')\n")
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    with pytest.raises(ParamsError, match=f"base.agent = {theirs}: .*custom code"):
+        stage.run(params.model_copy(update={"base": Base(agent=str(theirs), reward=str(base))}))
+    assert not (workspace / "ran").exists()
 
 
 def test_a_name_on_the_hub_is_noted_without_a_hash(
