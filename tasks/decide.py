@@ -30,7 +30,7 @@ from tasks.evidence.statistics import SequentialTest, sequential_test
 from tasks.files import ROUND, STATE, copy, read_json, write_json, write_whole
 from tasks.params import Params
 from tasks.propose import setting_of
-from tasks.records import Trajectory, read_trajectories
+from tasks.records import Origin, Trajectory, read_trajectories
 
 
 def run(params: Params) -> None:
@@ -100,10 +100,13 @@ def decide(
 def attempts(trajectories: Iterable[Trajectory], bar: Bar) -> list[Attempt]:
     """Each goal instance tried, solved when some path counts as solved, and how sure the agent was of the best such.
 
-    An instance without a scored path (its world crashed) says nothing about the agent and is left out.
+    It was not of a continuation, whose steps were drawn once each, because its search had failed. An instance without
+    a scored path (its world crashed) says nothing about the agent and is left out.
     """
     tried = list(trajectories)
-    solved = {one.episode.instance: sureness(one.episode) for one in best(tried, bar)}
+    solved = {
+        one.episode.instance: sureness(one.episode) if one.origin is Origin.SEARCH else 0.0 for one in best(tried, bar)
+    }
     told = (one.episode for one in tried if one.episode.outcome is not None and one.episode.end is not End.CRASHED)
     instances = dict.fromkeys(episode.instance for episode in told)
     return [Attempt(one.goal.id, one in solved, solved.get(one, 0.0)) for one in instances]

@@ -18,6 +18,7 @@ from tasks.files import ROUND, STATE, digest
 from tasks.params import Params
 from tasks.progress import log
 from tasks.records import Origin, Trajectory
+from tasks.score import score_episode
 from tasks.search import Proposer, Scorer, Search, find, roll_on
 from tasks.stages import scratch
 from tasks.workers import TRAJECTORIES, crew, spread
@@ -71,7 +72,7 @@ def _at(temperature: float | None, params: Params) -> Params:
 def explore(
     instance: Instance, agent: Proposer, judge: Scorer, params: Params, number: int, models: tuple[str, str]
 ) -> list[Trajectory]:
-    """The trajectories of one goal instance: the search's paths, then continuations of those that failed.
+    """The trajectories of one goal instance: the search's paths, scored, then continuations of those that failed.
 
     ``number`` is the round's, ``models`` the content hashes of agent and reward model. A world that breaks
     leaves one crashed trajectory, so that the round goes on and says so.
@@ -85,7 +86,8 @@ def explore(
     with closing(open_world(instance.goal.world)) as world:
         try:
             search = Search(world, agent, judge, instance, params.explore, seed)
-            paths = [record(place, episode, Origin.SEARCH) for place, episode in enumerate(find(search))]
+            found = [score_episode(episode, judge) for episode in find(search)]
+            paths = [record(place, episode, Origin.SEARCH) for place, episode in enumerate(found)]
             continued = roll_on(search, failed(paths, params))
         except WorldError as error:
             log.warning("%s: the world broke: %s", instance.name, error)

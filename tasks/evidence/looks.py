@@ -12,7 +12,7 @@ from typing import TypedDict
 from tasks.evidence.statistics import apportion, sequential_test
 
 ALIKE = 2  # looks that play as many instances of each goal: an agent's success is that of these
-_ELSEWHERE = Fraction(1, 10)  # the weight of a goal at which the agents have not differed yet; 1 where they have
+_ELSEWHERE = Fraction(1, 2)  # the weight of a goal at which the agents have not differed yet; 1 where they have
 
 
 class Verdict(TypedDict):

@@ -14,9 +14,10 @@ from tasks.acceptance import Bar, rejections
 from tasks.evidence.metrics import ACCEPT, MODELS, Judgement
 from tasks.evidence.statistics import mean_interval, wilson
 from tasks.params import Limits
-from tasks.records import Trajectory
+from tasks.records import Origin, Trajectory
 
 Figures = Mapping[str, float | None]
+_RECENT = 4  # rounds of a slope: over all there ever were, no jump would be steep
 
 
 def watch(
@@ -43,17 +44,18 @@ def watch(
 
 
 def exploration(explored: Iterable[Trajectory], verdicts: Mapping[str, bool], bar: Bar) -> dict[str, float | None]:
-    """What the search reached by the world's verdict, and what of it the reward model accepted.
+    """What the search reached by the world's verdict, and what of all paths the reward model accepted.
 
-    ``pass_1`` is the chance that a path of an instance, drawn at random, reaches the goal, and ``pass_k`` the share of
-    instances of which any path does (Chen et al. 2021, equation 1, with k = 1 and all). ``diversity`` is the mean
-    number of distinct action sequences among the right paths of an instance that has some. ``accepted`` is the share
-    of paths that count as solved, ``accepted_wrong`` the share of these that are not. None where undefined.
+    ``pass_1`` is the chance that a path of an instance's search, drawn at random, reaches the goal, and ``pass_k`` the
+    share of instances of which any does (Chen et al. 2021, equation 1, with k = 1 and all). ``diversity`` is the mean
+    number of distinct action sequences among the right ones of an instance that has some. ``accepted`` is the share
+    of paths, continuations too, that count as solved, ``accepted_wrong`` the share of these that are not. None where
+    undefined.
     """
     paths = list(explored)
     reasons, judged = rejections(paths, bar), [one for one in paths if one.id in verdicts]
     tried: dict[str, list[Trajectory]] = {}
-    for trajectory in judged:
+    for trajectory in (one for one in judged if one.origin is Origin.SEARCH):
         tried.setdefault(trajectory.episode.instance.name, []).append(trajectory)
     right = {name: [one for one in paths if verdicts[one.id]] for name, paths in tried.items()}
     accepted = [verdicts[one.id] for one in judged if reasons[one.id] is None]
@@ -76,7 +78,7 @@ def _pass_k(reached: Sequence[bool]) -> dict[str, float | None]:
 
 
 def judging(labels: Sequence[bool], scores: Sequence[float], history: Sequence[float]) -> dict[str, float | None]:
-    """``separation``, ``accepted_wrong`` and its ``wrong_slope`` a round, if this model follows on the history.
+    """``separation``, ``accepted_wrong`` and its ``wrong_slope`` a round over the last rounds and this model.
 
     ``separation_high`` and ``accepted_wrong_low`` are ends of their 95 % intervals, ``wrong_slope_low`` is the slope to
     the latter: what the limits are held against, so that an alarm is more than chance.
@@ -84,12 +86,13 @@ def judging(labels: Sequence[bool], scores: Sequence[float], history: Sequence[f
     found = _wrong_among([label for label, score in zip(labels, scores, strict=True) if score >= ACCEPT])
     wrong, low = found["accepted_wrong"], found["accepted_wrong_low"]
     apart, doubt = separation(labels, scores), separation_doubt(labels, scores)
+    before = history[1 - _RECENT :]
     return {
         "separation": apart,
         "separation_high": None if apart is None or doubt is None else apart + doubt,
         **found,
-        "wrong_slope": None if wrong is None else slope([*history, wrong]),
-        "wrong_slope_low": None if low is None else slope([*history, low]),
+        "wrong_slope": None if wrong is None else slope([*before, wrong]),
+        "wrong_slope_low": None if low is None else slope([*before, low]),
     }
 
 

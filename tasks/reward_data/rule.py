@@ -19,6 +19,7 @@ from tasks.records import Origin, Trajectory
 from tasks.reward_data.draft import MADE_UP, Draft, unsure
 
 _LIKED = 0.5  # p(+) from which a wrong candidate is a hard negative
+_TICKED = ("checkbox", "radio", "switch", "option")  # kinds of which several are set in any order
 
 
 def agrees(action: Action, right: Action, observation: Observation) -> bool:
@@ -119,7 +120,7 @@ def _near_misses(trajectory: Trajectory, index: int) -> Iterator[tuple[Generator
 
 
 def _comes_later(trajectory: Trajectory, index: int, action: Action) -> bool:
-    """Whether a path clicks after a step what ``action`` is on, its last action apart.
+    """Whether a path clicks after a step what ``action`` is on, its last action apart unless that ticks something.
 
     Two boxes can be ticked in either order, so such a click is not wrong; what ends the work (Submit) is. What has no
     text is told by its place.
@@ -128,8 +129,10 @@ def _comes_later(trajectory: Trajectory, index: int, action: Action) -> bool:
         return False
     observation = trajectory.episode.steps[index].observation
     element, has_text = clicked(action, observation), bool(action.target[1])
-    later = (step.action for step in trajectory.episode.acts[index + 1 : -1] if step.action.target == action.target)
-    return any(has_text or clicked(one, observation) == element for one in later)
+    later = [step.action for step in trajectory.episode.acts[index + 1 :]]
+    if later and (later[-1].target is None or later[-1].target[0] not in _TICKED):
+        later.pop()
+    return any(one.target == action.target and (has_text or clicked(one, observation) == element) for one in later)
 
 
 def _typings(instruction: str, like: str) -> list[Action]:

@@ -11,29 +11,24 @@ from environments.registry import open_world
 from environments.types import End, WorldError
 from tasks.files import ROUND
 from tasks.progress import log
-from tasks.records import Origin, Trajectory, read_trajectories
+from tasks.records import Trajectory, read_trajectories
 from tasks.search.walker import Walker
 from tasks.workers import JSON, crew, spread
 
-NOT_ENDED = (End.PRUNED, End.CRASHED)
+_NOT_ENDED = (End.PRUNED, End.CRASHED)
 
 
 def judge_explored(processes: int, kept: Path) -> dict[str, bool]:
-    """The world's verdict on each path of the round's search that came to an end, by the trajectory's id.
+    """The world's verdict on each explored path that came to an end, continuations too, by the trajectory's id.
 
     A path that does not play as it was recorded is left out, with a warning; one that was asked for something else
     than the world asks for is too, for the world cannot say.
     """
-    paths = [one for one in read_trajectories(ROUND / "scored") if came_to_an_end(one)]
+    paths = [one for one in read_trajectories(ROUND / "scored") if one.episode.end not in _NOT_ENDED]
     groups = groupby(paths, key=lambda trajectory: trajectory.episode.instance.name)
     units = [(f"replayed-{name.replace('/', '-')}.json", list(group)) for name, group in groups]
     with crew(make_replayer, (), processes) as workers:
         return dict(spread("replay", workers, units, kept, JSON))
-
-
-def came_to_an_end(trajectory: Trajectory) -> bool:
-    """Whether it is a path of the search that was followed to its end."""
-    return trajectory.origin is Origin.SEARCH and trajectory.episode.end not in NOT_ENDED
 
 
 def make_replayer() -> Callable[[Sequence[Trajectory]], list[tuple[str, bool]]]:

@@ -11,8 +11,9 @@ import pytest
 from environments.registry import load_goals, open_world
 from environments.types import Action, Element, End, Episode, Instance, Step
 from tasks.demonstrate import demonstrate
-from tasks.records import Origin, Trajectory
-from tasks.search.replay import came_to_an_end, make_replayer
+from tasks.files import ROUND
+from tasks.records import Origin, Trajectory, write_trajectories
+from tasks.search.replay import judge_explored, make_replayer
 from tasks.search.walker import Walker
 
 GOALS = load_goals(Path(__file__).parents[2] / "data/goals")
@@ -58,9 +59,13 @@ def test_what_the_world_did_not_ask_for_it_does_not_judge() -> None:
     assert dict(make_replayer()([_recorded("own", right), _recorded("asked", other)])) == {"own": True}
 
 
-def test_only_paths_of_the_search_that_ended_are_judged() -> None:
-    ended = _recorded("t", Episode(INSTANCE, "Go", (), None, End.STEP_LIMIT))  # type: ignore[arg-type]
-    assert came_to_an_end(ended)
-    for end in (End.PRUNED, End.CRASHED):
-        assert not came_to_an_end(replace(ended, episode=replace(ended.episode, end=end)))
-    assert not came_to_an_end(replace(ended, origin=Origin.CONTINUATION))
+def test_all_that_came_to_an_end_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(open_world(INSTANCE.goal.world)) as world:
+        episode = demonstrate(world, INSTANCE)
+    ended = _recorded("searched", episode)
+    paths = [ended, replace(ended, id="continued", origin=Origin.CONTINUATION, parent="searched")]
+    paths += [replace(ended, id=end, episode=replace(episode, end=end)) for end in (End.PRUNED, End.CRASHED)]
+    (ROUND / "scored").mkdir(parents=True)
+    write_trajectories(ROUND / "scored", paths)
+    assert judge_explored(1, tmp_path) == {"searched": True, "continued": True}

@@ -124,12 +124,17 @@ def test_what_the_network_says_anyway_is_no_news(network: Network) -> None:
     known = sum(sorted(likelihoods)[5:7]) / 2
     expected = [sample for sample, one in zip(samples, likelihoods, strict=True) if one < known]
     assert len(expected) == 6
-    assert news(network, [*samples, preferred], known) == [*expected, preferred]
+    assert news(network, [*samples, preferred], known, least=3) == [*expected, preferred]
 
 
-def test_where_nothing_is_news_all_is_gone_over(network: Network) -> None:
-    samples = [imitation(network, context, "wait") for context in journey(2)]
-    assert news(network, samples, 1e-30) == samples
+def test_where_little_is_news_the_least_likely_are_gone_over(network: Network) -> None:
+    contexts = journey(6)
+    samples = [imitation(network, context, "wait") for context in contexts]
+    means = TorchEngine(network).likelihood(contexts, [["wait"]] * len(contexts))
+    rarest = {place for place, _ in sorted(enumerate(means), key=lambda one: one[1][0])[:2]}
+    assert news(network, samples, 1e-30, least=2) == [one for place, one in enumerate(samples) if place in rarest]
+    assert news(network, samples, 1e-30, least=9) == samples
+    assert news(network, [], 0.9, least=9) == []
 
 
 def test_every_eighth_preference_is_held_back(network: Network) -> None:

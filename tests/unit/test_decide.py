@@ -26,7 +26,7 @@ from tasks.evidence.looks import Verdict
 from tasks.evidence.metrics import Judgement, summarise, write_plots
 from tasks.evidence.objections import surer
 from tasks.files import digest, read_json, write_json
-from tasks.records import read_trajectories
+from tasks.records import Origin, read_trajectories
 from tasks.train import train_reward
 
 ROUND, STATE = Path("data/round"), Path("data/state")
@@ -366,6 +366,12 @@ def test_how_sure_the_agent_was_of_the_best_path_is_the_product_of_its_steps_sha
     better = replace(better, episode=replace(better.episode, steps=tuple(steps)))
     worse = replace(worse, episode=replace(worse.episode, steps=(rare,)))
     assert decide.attempts([worse, better], Bar(0.5)) == [("click-ok", True, pytest.approx(0.24))]
+
+
+def test_of_a_path_that_went_on_from_a_failed_one_the_agent_was_not_sure() -> None:
+    """Each of its steps is a single sample, which looks like ten of ten."""
+    continued = replace(trajectory(0, 0.9), origin=Origin.CONTINUATION, parent="p")
+    assert decide.attempts([continued], Bar(0.5)) == [("click-ok", True, 0.0)]
 
 
 JUDGEMENTS = [

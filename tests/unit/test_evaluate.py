@@ -71,19 +71,19 @@ def better_at(goal: str) -> Callable[[tuple[str, Sequence[Instance]]], list[Traj
 
 
 def test_the_third_look_goes_to_the_goal_at_which_the_agents_differ(tmp_path: Path) -> None:
-    """Of 3 instances a look, by weights of 1, 1/10 and 1/10: 2.5, .25 and .25. No seed is played twice."""
-    looks = params(evaluate={"per_goal": 1, "looks": 8})
+    """Of 6 instances a look, by weights of 1/2, 1 and 1/2: 1.5, 3 and 1.5. No seed is played twice."""
+    looks = params(evaluate={"per_goal": 2, "looks": 8})
     with crew(better_at, ("two",), 2) as players:
         episodes, verdicts = play(players, GOALS, 500, looks, tmp_path)
     played = [[(one["goal"], one["seed"]) for one in verdicts if one["look"] == look] for look in (1, 2, 3)]
     assert played == [
-        [("one", 500), ("two", 500), ("three", 500)],
-        [("one", 501), ("two", 501), ("three", 501)],
-        [("two", 502), ("two", 503), ("two", 504)],
+        [(name, seed) for name in ("one", "two", "three") for seed in (500, 501)],
+        [(name, seed) for name in ("one", "two", "three") for seed in (502, 503)],
+        [*[("one", seed) for seed in (504, 505)], *[("two", seed) for seed in (504, 505, 506)], ("three", 504)],
     ]
     assert len({(one["goal"], one["seed"]) for one in verdicts}) == len(verdicts)
     asked = of_looks(episodes, alike(verdicts))
-    assert {one.episode.instance.seed for one in asked} == {500, 501}
+    assert {one.episode.instance.seed for one in asked} == {500, 501, 502, 503}
 
 
 def test_a_challenger_behind_is_not_looked_at_for_ever(tmp_path: Path) -> None:

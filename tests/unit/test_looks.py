@@ -23,9 +23,9 @@ def test_the_first_looks_play_each_goal_alike() -> None:
 
 
 def test_later_looks_go_to_the_goals_at_which_the_agents_have_differed() -> None:
-    """Weights 1, 1, 1/10, 1/10 of 8 instances: 3.64, 3.64, 0.36, 0.36, the two that are left to the largest rests."""
+    """Weights 1, 1/2, 1, 1/2 of 8 instances: 2.67, 1.33, 2.67, 1.33, the two that are left to the largest rests."""
     seen = [_verdict("one", True, False), _verdict("three", False, True), _verdict("two", False, False)]
-    assert shares(GOALS, seen, ALIKE + 1, 2) == {"one": 4, "two": 0, "three": 4, "four": 0}
+    assert shares(GOALS, seen, ALIKE + 1, 2) == {"one": 3, "two": 1, "three": 3, "four": 1}
 
 
 def test_who_was_better_there_does_not_matter() -> None:
@@ -66,7 +66,7 @@ def test_a_look_on_which_the_world_broke_keeps_its_number() -> None:
 
 
 def test_more_looks_than_a_goal_has_seeds_for_are_refused() -> None:
-    """Of 500: 8 looks at 8 of each goal may come to 2 * 8 + 6 * 80 = 496 of one, at 9 to 558."""
-    assert params(evaluate={"per_goal": 8, "looks": 8}).evaluate.per_goal == 8
-    with pytest.raises(ValidationError, match="per_goal 9 in 8 looks: may reach 558 instances of a goal, of 500"):
-        params(evaluate={"per_goal": 9, "looks": 8})
+    """Of 500: 8 looks at 35 of each goal may come to 2 * 35 + 6 * 70 = 490 of one, at 36 to 504."""
+    assert params(evaluate={"per_goal": 35, "looks": 8}).evaluate.per_goal == 35
+    with pytest.raises(ValidationError, match="per_goal 36 in 8 looks: may reach 504 instances of a goal, of 500"):
+        params(evaluate={"per_goal": 36, "looks": 8})

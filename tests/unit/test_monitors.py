@@ -11,6 +11,7 @@ from tasks.acceptance import Bar
 from tasks.evidence.metrics import Judgement
 from tasks.evidence.monitors import exploration, in_doubt, judging, raised, separation, separation_doubt, slope, watch
 from tasks.params import Limits
+from tasks.records import Origin
 
 T, F = True, False
 NO_LIMITS: dict[str, float | None] = dict.fromkeys(Limits.model_fields)
@@ -43,6 +44,15 @@ def test_exploration_by_hand() -> None:
     assert set(exploration([], {}, bar=Bar(0.5)).values()) == {None}
 
 
+def test_a_continuation_counts_among_what_was_accepted_and_not_as_found_by_the_search() -> None:
+    searched = _path(0, click(MAIL), outcome=0.2)
+    continued = _path(0, click(NAME), place=1, origin=Origin.CONTINUATION, parent=searched.id)
+    found = exploration([searched, continued], {searched.id: False, continued.id: False}, bar=Bar(0.5))
+    assert (found["pass_1"], found["pass_k"], found["accepted"], found["accepted_wrong"]) == (0, 0, 1 / 2, 1)
+    found = exploration([searched, continued], {searched.id: False, continued.id: True}, bar=Bar(0.5))
+    assert (found["pass_k"], found["accepted_wrong"]) == (0, 0)
+
+
 def test_separation_by_hand() -> None:
     assert separation([T, T, F, F], [0.9, 0.7, 0.6, 0.2]) == pytest.approx(0.4)
     assert separation([T, T], [0.9, 0.7]) is None
@@ -61,6 +71,12 @@ def test_slope_by_hand() -> None:
     assert slope([0.1, 0.2, 0.3]) == pytest.approx(0.1)
     assert slope([0.4, 0.2, 0.3]) == pytest.approx(-0.05)
     assert slope([0.4]) is None
+
+
+def test_a_sudden_rise_is_steep_however_long_nothing_was_wrong() -> None:
+    """Over four rounds: 0, 0, 0 and 1."""
+    found = judging([F, F, F], [0.9, 0.9, 0.9], history=[0.0] * 30)
+    assert found["wrong_slope"] == pytest.approx(0.3)
 
 
 def _outcome(label: bool, champion: float, challenger: float, source: Any = "live") -> Judgement:

@@ -28,7 +28,7 @@ from tasks.reward_data import Generator, reward_rows
 from tasks.reward_data.continuation import continued
 from tasks.reward_data.corruption import endings
 from tasks.reward_data.draft import Draft
-from tasks.reward_data.rule import agrees, executed, proposed, siblings
+from tasks.reward_data.rule import agrees, executed, proposed, siblings, wrong_actions
 
 DOWN, UP = Action(Kind.SCROLL, text="down"), Action(Kind.SCROLL, text="up")
 LEFT, RIGHT = Action(Kind.SCROLL, text="left"), Action(Kind.SCROLL, text="right")
@@ -313,6 +313,14 @@ def test_the_last_action_is_too_soon_where_a_demonstration_needed_more() -> None
             (item.step, item.action) for item in executed(path, Bar(0.0), 9) if item.generator is Generator.TOO_SOON
         ]
         assert found == expected
+
+
+def test_the_last_of_several_boxes_is_not_too_soon() -> None:
+    """Where nothing is sent in the end, they may be ticked in any order."""
+    liked = (tried(click(POST), 0.9, 3), tried(click(NAME), 0.8, 1))
+    path = trajectory(click(MAIL), click(POST), COMPLETE, candidates={0: liked})
+    assert [(item.step, item.action) for item in proposed(path, Bar(0.0))] == [(0, click(NAME))]
+    assert click(POST) not in wrong_actions(demonstration(click(MAIL), click(POST)), 0)
 
 
 def test_search_and_demonstration_end_alike() -> None:

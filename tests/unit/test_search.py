@@ -8,6 +8,7 @@ from typing import Literal
 
 import pytest
 from PIL import Image
+from small_round import params
 
 from environments.types import (
     Action,
@@ -25,7 +26,9 @@ from environments.types import (
     WorldError,
 )
 from models.prompts import Context
+from tasks.explore import explore
 from tasks.params import Explore
+from tasks.records import Origin
 from tasks.search import Proposer, Scorer, Search, find, roll_on
 from tasks.search.walker import Diverged, Walker
 
@@ -64,6 +67,9 @@ class Doors:
     @property
     def ended(self) -> bool:
         return self.over
+
+    def close(self) -> None:
+        self.over = True
 
     def _look(self) -> Observation:
         return Observation(_png(sum(ord(door) << place for place, door in enumerate(self.way)) % 256), DOORS)
@@ -228,6 +234,21 @@ def test_best_of_n_draws_n_paths_and_walks_those_that_agree_once() -> None:
     assert all(step.score is None for e in episodes for step in e.steps), "not scored is not zero"
     assert sorted(agent.asked) == [1, 1, 1, 2, 3, 4]
     assert search.walker.taken == 6, "A, B, AA, AB, BB and AAA"
+
+
+class FirstDoor(EveryDoor):
+    def propose(
+        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
+    ) -> list[list[Candidate]]:
+        return [[Candidate(Action.click(DOORS[0]), samples)] for _ in contexts]
+
+
+def test_a_whole_path_with_a_slip_is_gone_on_from_however_its_end_is_liked() -> None:
+    judge = Liking({"A": 0.9, "AA": 0.2, "AAA": 0.9, "AAA!": 0.95})
+    asked = params(explore={"method": "best_of_n", "rollouts": 1}, filter={"accept": 0.85, "min_step": 0.5})
+    found = explore(INSTANCE, FirstDoor(), judge, asked, 1, ("agent", "reward"))
+    assert [one.origin for one in found] == [Origin.SEARCH, Origin.CONTINUATION, Origin.CONTINUATION]
+    assert [step.score for step in found[0].episode.steps] == [0.9, 0.2, 0.9]
 
 
 @pytest.mark.parametrize("method", ["beam", "best_of_n"])
