@@ -124,6 +124,16 @@ def test_what_was_kept_and_why_not_is_told(filtered: Stage) -> None:
     assert report["reward_rows"]["executed"]["negative"] == 0
 
 
+def test_what_a_plan_says_of_accepting_stands_in_place_of_the_parameters(filtered: Stage) -> None:
+    """A path with an outcome of .9 is good enough for the parameters, and one of .96 for the plan."""
+    Plan(1, [], accept=0.95).write()
+    surer = trajectory(click(NAME), click(SUBMIT), COMPLETE, seed=2, outcome=0.96, shade=30)
+    told = read_json(filtered([SOLVED, surer]) / "filter.json")["goals"]["form"]
+    assert (told["accepted"], told["dropped"]) == (1, {"low_outcome": 1})
+    with pytest.raises(GateError, match=r"1 low_outcome\) give no row; .* at least filter.accept = 0.95 "):
+        filtered([SOLVED])
+
+
 def test_the_same_input_gives_the_same_bytes(filtered: Stage) -> None:
     paths = [SOLVED, FAILED, HOPELESS]
     first = digest(filtered(paths))
