@@ -115,6 +115,7 @@ def _search(
     rollouts: int = 0,
     budget: int | None = None,
     prior: float = 0.0,
+    seconds: float | None = None,
 ) -> Search:
     settings = Explore(
         method=method,
@@ -126,7 +127,7 @@ def _search(
         rollouts=rollouts,
         continue_paths=1,
         budget_steps=budget,
-        budget_seconds=None,
+        budget_seconds=seconds,
     )
     return Search(world or Doors(), agent, judge, INSTANCE, settings, "s")
 
@@ -262,6 +263,33 @@ def test_a_budget_of_steps_is_kept_and_the_paths_it_stops_are_recorded(
     assert search.walker.taken == budget
     assert End.BUDGET in [episode.end for episode in episodes]
     assert sum(len(episode.steps) for episode in episodes) >= budget
+
+
+class Slow(Doors):
+    """Every door takes a second, by its own clock."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def step(self, action: Action) -> Observation:
+        self.now += 1
+        return super().step(action)
+
+
+@pytest.mark.parametrize("method", ["beam", "best_of_n"])
+@pytest.mark.parametrize(
+    ("seconds", "way"), [(1.5, ("AA", End.BUDGET)), (2.0, ("AA", End.BUDGET)), (2.5, ("AAA", End.STEP_LIMIT))]
+)
+def test_no_action_is_begun_after_the_budget_of_seconds(
+    monkeypatch: pytest.MonkeyPatch, method: Literal["beam", "best_of_n"], seconds: float, way: tuple[str, End]
+) -> None:
+    world = Slow()
+    monkeypatch.setattr("tasks.search.walker.time", world)
+    assert _ways(find(_search(1, Pairs(), Liking({}), world, method, seconds=seconds))) == [way]
 
 
 def test_a_path_that_lost_in_the_step_that_spends_the_budget_was_dropped_for_better_ones() -> None:
