@@ -7,6 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import yaml
+from checkout import CHECKOUT, goal_rows
 
 from environments.miniwob import MiniWoB
 from environments.oracles.turn import ORACLES, Turn
@@ -15,9 +17,10 @@ from environments.types import Action, Goal, Instance, Kind, Start, World
 from tasks.acceptance import Bar, Rejection, rejection
 from tasks.demonstrate import _of_goal, demonstrate, run
 from tasks.errors import ParamsError
+from tasks.files import CALIBRATION, SEED
 from tasks.params import load_params
 from tasks.progress import log
-from tasks.records import Origin, Trajectory
+from tasks.records import AgentRow, Origin, RewardRow, Trajectory, read_rows, read_trajectories
 from tasks.reward_data import Generator, reward_rows
 from tasks.reward_data.variation import varied as rows_of
 from tasks.variations import variations
@@ -72,6 +75,25 @@ def test_what_is_reached_from_the_start_shows_nothing() -> None:
         settings = load_params().demonstrate.model_copy(update={"per_goal": 1, "calibration": 1})
         found = _of_goal(world, GOALS["click-link"], settings)
     assert [of_instance[0].id for of_instance in found] == ["seed/click-link/1/0", "seed/click-link/2/0"]
+
+
+def test_scores_are_set_right_on_instances_that_nothing_is_trained_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (goal,) = goal_rows("click-link")
+    Path("goals.yaml").write_text(yaml.safe_dump([goal]))
+    loaded = load_params(CHECKOUT / "params.yaml")
+    one_each = loaded.demonstrate.model_copy(update={"per_goal": 1, "calibration": 1})
+    run(loaded.model_copy(update={"goals": "goals.yaml", "demonstrate": one_each}))
+    seeds = []
+    for folder in (SEED / "demonstrations", SEED / "demonstrations" / CALIBRATION):
+        shown = {one.episode.instance.seed for one in read_trajectories(folder)}
+        for_agent = read_rows(folder / "agent_rows.parquet", AgentRow)
+        for_reward = read_rows(folder / "reward_rows.parquet", RewardRow)
+        assert {row.seed for row in for_agent} == {row.seed for row in for_reward} == shown
+        seeds.append(shown)
+    assert seeds == [{0}, {1}]
 
 
 def test_without_a_goal_to_demonstrate_no_round_begins(monkeypatch: pytest.MonkeyPatch) -> None:
