@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from synced import RENAMED, inodes, syncs
 
 from tasks.files import digest, read_json, write_json, write_whole
 
@@ -33,6 +34,30 @@ def test_what_a_kill_left_aside_does_not_reach_the_next_write(tmp_path: Path) ->
 
     write_whole(tmp_path / "rows", whole)
     assert [path.name for path in tmp_path.rglob("*")] == ["rows", "new"]
+
+
+def test_each_file_of_a_folder_is_on_disk_before_the_folder_is_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = syncs(monkeypatch)
+
+    def some(folder: Path) -> None:
+        (folder / "deep").mkdir(parents=True)
+        for name in ("a", "b", "deep/c"):
+            (folder / name).write_text(name)
+
+    rows = tmp_path / "rows"
+    write_whole(rows, some)
+    *files, renamed, parent = done
+    assert sorted(map(int, files)) == inodes(rows / "a", rows / "b", rows / "deep/c")
+    assert renamed == RENAMED
+    assert [parent] == inodes(tmp_path)
+
+
+def test_a_file_is_on_disk_before_it_is_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = syncs(monkeypatch)
+    write_json(tmp_path / "a", {})
+    assert done == [*inodes(tmp_path / "a"), RENAMED, *inodes(tmp_path)]
 
 
 def test_json_is_the_same_bytes_for_the_same_value(tmp_path: Path) -> None:
