@@ -43,6 +43,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     log = (checkout.root / ".ratchet/logs/explore.log").read_text()
     assert re.search(rf"explore: {kept} of \d+ were finished before", log)
     checkout.run("ratchet", "round")
+    log = (checkout.root / ".ratchet/logs/train_agent.log").read_text()
+    assert "train_agent: 20 readings of" in log
+    assert "train_agent 1/10 " not in log, "it began anew"
     return checkout
 
 

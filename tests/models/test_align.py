@@ -13,6 +13,7 @@ from environments.pages.studio import Studio
 from models.eyes import align as aligning
 from models.eyes.align import Alignment, align, alignable
 from models.eyes.drawn import Drawer, Drawn, Worksheet, draw
+from models.training import Report
 from models.tuning import trained
 
 LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "thunder", "pencil", "basket", "mirror")
@@ -39,16 +40,23 @@ def test_what_is_drawn_ahead_is_what_is_drawn_at_once(pages: list[Drawn]) -> Non
             assert [drawer(update) for update in range(first, ALIGNMENT.updates)] == pages[first:]
 
 
-def taught(base: Path, drawn: Callable[[int], Drawn], scratch: Path) -> tuple[list[float], dict[str, torch.Tensor]]:
+def silent(done: int, value: float) -> None:
+    pass
+
+
+def taught(
+    base: Path, drawn: Callable[[int], Drawn], scratch: Path, report: Report = silent
+) -> tuple[list[float], dict[str, torch.Tensor]]:
     scratch.mkdir(exist_ok=True)
     network = alignable(str(base), ALIGNMENT)
-    history = align(network, drawn, ALIGNMENT, scratch, lambda *_: None)
+    history = align(network, drawn, ALIGNMENT, scratch, report)
     return history, trained(network)
 
 
 def test_an_alignment_that_was_cut_short_goes_on(
     base: Path, pages: list[Drawn], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Cut short in the fourth update, it goes on with the third: it was kept after every second."""
     whole, expected = taught(base, pages.__getitem__, tmp_path / "whole")
 
     monkeypatch.setattr(aligning, "_SAVE_EVERY", 2)
@@ -60,7 +68,15 @@ def test_an_alignment_that_was_cut_short_goes_on(
 
     with pytest.raises(KeyboardInterrupt):
         taught(base, ends, tmp_path / "cut")
-    history, found = taught(base, pages.__getitem__, tmp_path / "cut")
+    asked, reported = list[int](), list[int]()
+
+    def goes_on(update: int) -> Drawn:
+        asked.append(update)
+        return pages[update]
+
+    history, found = taught(base, goes_on, tmp_path / "cut", lambda done, value: reported.append(done))
+    assert asked == [2, 3, 4, 5]
+    assert reported == [3, 4, 5, 6]
     assert history == whole
     assert all(torch.equal(weight, expected[name]) for name, weight in found.items())
 

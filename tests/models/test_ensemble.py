@@ -19,6 +19,7 @@ from models.tuning import Method, Tuning, save_tuned, tunable
 from tasks.errors import ParamsError, StageError
 from tasks.files import ROUND, SEED, STATE, copy, write_json
 from tasks.params import Params, load_params
+from tasks.progress import Progress
 from tasks.train import train_reward, warm_reward
 
 WAIT = Action(Kind.WAIT)
@@ -105,6 +106,32 @@ def test_a_single_one_has_no_members(params: Params, caplog: pytest.LogCaptureFi
     assert "warm_reward: 4 readings of 4 samples" in caplog.messages  # two updates of two
     assert members(SEED / "reward") == [SEED / "reward"]
     assert not (SEED / "reward" / ENSEMBLE).exists()
+
+
+class Killed(Progress):
+    """Ends the process, as it were, after nine updates."""
+
+    def step(self, note: str = "", count: int = 1) -> None:
+        super().step(note, count)
+        if self.done == 9:
+            raise KeyboardInterrupt
+
+
+def test_a_stage_that_was_killed_goes_on_with_the_next_update(
+    params: Params, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That is the ninth of ten: what is kept is the state after eight."""
+    ten = params.warm_reward.model_copy(update={"updates": 10})
+    alone = params.reward.model_copy(update={"members": 1})
+    params = params.model_copy(update={"reward": alone, "warm_reward": ten})
+    with monkeypatch.context() as first:
+        first.setattr("tasks.train.Progress", Killed)
+        with pytest.raises(KeyboardInterrupt):
+            warm_reward(params)
+    with caplog.at_level(logging.INFO, "ratchet"):
+        warm_reward(params)
+    updates = [said.partition(" (")[0] for said in caplog.messages if said.startswith("warm_reward ")]
+    assert updates == ["warm_reward 9/10", "warm_reward 10/10"]
 
 
 def test_a_training_that_diverges_says_what_to_lower(params: Params) -> None:
