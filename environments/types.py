@@ -8,6 +8,7 @@ index or a bare coordinate.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -178,6 +179,7 @@ class Action:
 
 
 COMPLETE = Action(Kind.COMPLETE)
+_NEAR = 0.02  # of the screen's diagonal: less than a button
 
 
 def swipe_end(point: tuple[int, int], way: str, size: tuple[int, int]) -> tuple[int, int]:
@@ -222,6 +224,10 @@ class Observation:
         """Whether a point (x, y) lies on the screen."""
         width, height = self.size
         return 0 <= point[0] < width and 0 <= point[1] < height
+
+    def near(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
+        """Whether two points mean the same place, as far as can be told where neither is on an element."""
+        return math.dist(one, other) <= _NEAR * math.hypot(*self.size)
 
 
 @dataclass(frozen=True, slots=True)

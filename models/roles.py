@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Literal
@@ -94,8 +95,8 @@ def load_reward_model(source: Source, checkpoint: Path) -> RewardModel | Ensembl
 def merge(answers: Mapping[str, int], observation: Observation) -> list[Candidate]:
     """Candidates from answers and how often each was drawn.
 
-    Clicks on the same element are one candidate, named by its most frequent wording; so are long presses, and
-    swipes in the same direction.
+    Clicks on the same element are one candidate, named by its most frequent wording; so are clicks near it where no
+    element is known, long presses, and swipes in the same direction.
 
     What begins with no action, and a point beside the screen, is left out.
     """
@@ -108,17 +109,24 @@ def merge(answers: Mapping[str, int], observation: Observation) -> list[Candidat
         if action.point is not None and not observation.shows(action.point):
             continue
         counts[action] = counts.get(action, 0) + drawn
-    merged: dict[object, Candidate] = {}
+    merged: list[Candidate] = []
     for action, count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))):
-        key = _effect(action, observation)
-        first = merged.get(key)
-        merged[key] = Candidate(first.action, first.count + count) if first else Candidate(action, count)
-    return sorted(merged.values(), key=lambda item: (-item.count, str(item.action)))
+        place = next((n for n, one in enumerate(merged) if _same(action, one.action, observation)), None)
+        if place is None:
+            merged.append(Candidate(action, count))
+        else:
+            merged[place] = replace(merged[place], count=merged[place].count + count)
+    return sorted(merged, key=lambda item: (-item.count, str(item.action)))
 
 
-def _effect(action: Action, observation: Observation) -> object:
-    """What an action does here: two actions with the same effect are the same candidate."""
-    if action.point is None:
-        return action
-    hit = [place for place, element in enumerate(observation.elements) if element.contains(action.point)]
-    return (action.kind, action.text, tuple(hit) or action.point)
+def _same(action: Action, other: Action, observation: Observation) -> bool:
+    """Whether two actions do the same here."""
+    if action.point is None or other.point is None:
+        return action == other
+    if (action.kind, action.text) != (other.kind, other.text):
+        return False
+    on, other_on = (
+        [place for place, element in enumerate(observation.elements) if element.contains(point)]
+        for point in (action.point, other.point)
+    )
+    return on == other_on and (bool(on) or observation.near(action.point, other.point))

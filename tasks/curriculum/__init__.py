@@ -25,9 +25,9 @@ OPENS_FROM = Fraction(1, 2)  # share of a tier's instances solved from which the
 
 
 class Attempt(NamedTuple):
-    """A goal instance tried: whether some path counts as solved, and how likely the agent alone takes the best of them.
+    """A goal instance tried: whether some path counts as solved, and how sure the agent was of the best of them.
 
-    That is the product of the shares that its steps had of the agent's samples; 0 where no path counts as solved.
+    That is :func:`tasks.acceptance.sureness`; 0 where no path counts as solved.
     """
 
     goal: str

@@ -1,4 +1,4 @@
-"""How evaluation looks at two agents: each goal alike at first, then above all the goals at which they have differed.
+"""How evaluation looks at two agents: each goal alike at first, then twice as often where they have differed.
 
 Where both solve everything, or nothing, there is nothing to decide by (docs/decisions/0059-where-they-differ.md).
 """

@@ -23,13 +23,18 @@ _TICKED = ("checkbox", "radio", "switch", "option")  # kinds of which several ar
 
 
 def agrees(action: Action, right: Action, observation: Observation) -> bool:
-    """Whether an action does what ``right`` does on this screen: same kind, element, and text, key or direction."""
+    """Whether an action does what ``right`` does on this screen: same kind, element, and text, key or direction.
+
+    Where ``right`` is on no element, a point near it that is on none either is the same.
+    """
     if action.kind is not right.kind or _plain(action.text) != _plain(right.text):
         return False
     if action.point is None or right.point is None:
         return True
     element = clicked(right, observation)
-    return action.point == right.point if element is None else element.contains(action.point)
+    if element is not None:
+        return element.contains(action.point)
+    return clicked(action, observation) is None and observation.near(action.point, right.point)
 
 
 def clicked(action: Action, observation: Observation) -> Element | None:

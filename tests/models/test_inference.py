@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -273,6 +274,18 @@ def test_gestures_on_one_element_are_merged_by_what_they_do() -> None:
         ('long_press button "b0" 21,6', 3),
         ('click button "b0" 20,5', 1),
         ('swipe up button "b0" 20,5', 1),
+    ]
+
+
+def test_clicks_near_each_other_are_one_where_no_element_is_known() -> None:
+    """A fiftieth of the diagonal of 40 x 52 pixels is 1.3."""
+    observation = replace(contexts()[0].observation, elements=())
+    answers = {'click text "" 20,20': 3, 'click text "" 21,20': 2, 'click text "" 20,19': 1, 'click text "" 22,20': 2}
+    found = merge(answers | {'long_press text "" 20,20': 1}, observation)
+    assert [(str(candidate.action), candidate.count) for candidate in found] == [
+        ('click text "" 20,20', 6),
+        ('click text "" 22,20', 2),
+        ('long_press text "" 20,20', 1),
     ]
 
 

@@ -354,8 +354,8 @@ def test_attempts_are_by_instance_and_unscored_ones_say_nothing() -> None:
     assert decide.attempts(trajectories, Bar(0.5)) == [("click-ok", True, 1.0), ("click-ok", False, 0.0)]
 
 
-def test_how_sure_the_agent_was_of_the_best_path_is_the_product_of_its_steps_shares() -> None:
-    """Of ten samples the path's first step was 4, its second 3 of 5: by itself the agent takes it in 24 of 100."""
+def test_how_sure_the_agent_was_of_the_best_path_is_the_geometric_mean_of_its_steps_shares() -> None:
+    """Of ten samples the path's first step was 4, its second 3 of 5: the root of .24."""
     better, worse = trajectory(0, 0.9), trajectory(1, 0.6)
     click, other = better.episode.steps[0].candidates[0], Candidate(Action(Kind.WAIT), 0)
     steps = [
@@ -365,7 +365,7 @@ def test_how_sure_the_agent_was_of_the_best_path_is_the_product_of_its_steps_sha
     rare = replace(worse.episode.steps[0], candidates=(replace(other, count=9), replace(click, count=1)))
     better = replace(better, episode=replace(better.episode, steps=tuple(steps)))
     worse = replace(worse, episode=replace(worse.episode, steps=(rare,)))
-    assert decide.attempts([worse, better], Bar(0.5)) == [("click-ok", True, pytest.approx(0.24))]
+    assert decide.attempts([worse, better], Bar(0.5)) == [("click-ok", True, pytest.approx(0.24**0.5))]
 
 
 def test_of_a_path_that_went_on_from_a_failed_one_the_agent_was_not_sure() -> None:

@@ -208,8 +208,12 @@ def test_a_trajectory_is_solved_or_it_is_said_why_not(path: Trajectory, reason: 
             trajectory(*[click(NAME)] * 2, outcome=0.9, candidates={0: RARE}),
             trajectory(click(MAIL), outcome=0.8, candidates={0: RARE}),
         ),
+        (
+            trajectory(*[click(NAME)] * 6, outcome=0.98, candidates=dict.fromkeys(range(6), TWO_WAYS)),
+            trajectory(*[click(NAME)] * 3, outcome=0.86, candidates=dict.fromkeys(range(3), TWO_WAYS)),
+        ),
     ],
-    ids=["surer", "surer, though longer", "as sure, and shorter", "solved", "the agent's own way", "neither its own"],
+    ids=["surer", "surer, though longer", "as sure, and shorter", "solved", "its own way", "neither its own", "long"],
 )
 def test_the_best_of_an_instance_is_accepted(better: Trajectory, worse: Trajectory) -> None:
     paths = [replace(worse, id="r/form/0/0"), replace(better, id="r/form/0/1")]

@@ -120,7 +120,9 @@ LINK = Element("link", "Submit", (30, 125, 20, 8))  # within the button
         (typed("Ann"), click(NAME), False),
         (COMPLETE, click(NAME), False),
         (Action(Kind.CLICK, (5, 5), ("x", "")), Action(Kind.CLICK, (5, 5), ("y", "")), True),  # on no element
-        (Action(Kind.CLICK, (6, 5), ("y", "")), Action(Kind.CLICK, (5, 5), ("y", "")), False),
+        (Action(Kind.CLICK, (10, 5), ("y", "")), Action(Kind.CLICK, (5, 5), ("y", "")), True),  # 5 pixels of 264
+        (Action(Kind.CLICK, (11, 5), ("y", "")), Action(Kind.CLICK, (5, 5), ("y", "")), False),
+        (Action(Kind.CLICK, (20, 35), ("y", "")), Action(Kind.CLICK, (18, 35), ("y", "")), False),  # on the text box
         (Action(Kind.CLICK, (21, 139), ("x", "")), click(LINK), False),  # the button is not the link on it
         (click(LINK), Action(Kind.CLICK, (32, 126), ("button", "Submit")), True),  # the link is on the button
     ],
