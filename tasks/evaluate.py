@@ -28,7 +28,7 @@ from tasks.demonstrate import demonstrate
 from tasks.evidence.canaries import canaries
 from tasks.evidence.drift import divergence
 from tasks.evidence.ground import Ground
-from tasks.evidence.looks import Verdict, alike, until_settled
+from tasks.evidence.looks import HELD_OUT, Verdict, alike, until_settled
 from tasks.evidence.metrics import Judgement, summarise, write_plots
 from tasks.files import ROUND, STATE, digest, write_json, write_whole
 from tasks.params import Params
@@ -43,7 +43,6 @@ from tasks.variations import variations
 from tasks.workers import JSON, TRAJECTORIES, crew, spread
 from tasks.workers.serving import engines
 
-SEEDS_A_ROUND = 1000
 TOGETHER = 12  # episodes that a worker plays at a time
 CHUNK = 32  # questions that a worker answers at a time
 MODELS = {"champion": STATE, "challenger": ROUND}
@@ -62,7 +61,7 @@ def run(params: Params) -> None:
     """Evaluate all four models. Writes ``data/round/evaluation``, ``metrics.json`` and ``plots``."""
     goals = load_goals(Path(params.goals))
     number = Curriculum.read(STATE / "curriculum.json").round
-    first = params.evaluate.first_seed + SEEDS_A_ROUND * number
+    first = params.evaluate.first_seed + 2 * HELD_OUT * number
     kept = scratch("evaluate")
     adapters = [folder / role for folder in MODELS.values() for role in ("agent", "reward")]
     with engines("evaluate", params, adapters) as source:
@@ -189,7 +188,7 @@ def held_out(
     """
     seeds = range(params.evaluate.pairs_per_goal)
     units = [
-        (f"held-out-{place}", [Instance(goal, first_seed + SEEDS_A_ROUND // 2 + n) for n in seeds])
+        (f"held-out-{place}", [Instance(goal, first_seed + HELD_OUT + n) for n in seeds])
         for place, goal in enumerate(goals)
         if goal.page in pages()
     ]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from models.roles import Together
 from tasks.acceptance import Bar
 from tasks.errors import ParamsError
-from tasks.evidence.looks import most
+from tasks.evidence.looks import HELD_OUT, most
 from tasks.generators import Generator
 
 PARAMS = Path("params.yaml")
@@ -218,19 +218,19 @@ class Evaluate(Section):
     """``first_seed``: seeds from here on are held out from all training.
 
     ``pairs_per_goal`` oracle episodes of each goal give the reward models' held-out pairs. The agents play
-    ``per_goal`` instances of each goal, in the mean, in each of at most ``looks`` looks, 500 of a goal in all.
+    ``per_goal`` instances of each goal, in the mean, in each of at most ``looks`` looks, :data:`HELD_OUT` of a goal in all.
     """
 
-    per_goal: int = Field(ge=1, le=500)
+    per_goal: int = Field(ge=1, le=HELD_OUT)
     looks: int = Field(ge=1, le=50)
-    pairs_per_goal: int = Field(ge=1, le=500)
+    pairs_per_goal: int = Field(ge=1, le=HELD_OUT)
     first_seed: int = Field(ge=1)
 
     @model_validator(mode="after")
     def _seeds_of_a_round(self) -> Evaluate:
-        if (reached := most(self.per_goal, self.looks)) > 500:
+        if (reached := most(self.per_goal, self.looks)) > HELD_OUT:
             raise ValueError(
-                f"per_goal {self.per_goal} in {self.looks} looks: may reach {reached} instances of a goal, of 500"
+                f"per_goal {self.per_goal} in {self.looks} looks: may reach {reached} instances of a goal, of {HELD_OUT}"
             )
         return self
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from models.inference import TorchEngine
 
 OUT = WORK / "audit"
-APART = 500_000  # seeds after evaluate.first_seed, where those of the audit begin: no round's evaluation uses them
+APART = 500_000  # seeds after evaluate.first_seed, where those of the audit begin: beyond the first 500 rounds' own
 MAX_NEGATIVES = 6  # of a step, among the pairs: more than are trained on, so that every generator has its say
 ADAPTERS = {"seed": SEED / "reward", "champion": STATE / "reward"}
 AGENTS = {"weak": SEED / "agent", "middling": STATE / "agent"}

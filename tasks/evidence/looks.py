@@ -11,6 +11,7 @@ from typing import TypedDict
 
 from tasks.evidence.statistics import apportion, sequential_test
 
+HELD_OUT = 500  # instances of a goal that a round may play, and as many others that it may demonstrate
 ALIKE = 2  # looks that play as many instances of each goal: an agent's success is that of these
 _ELSEWHERE = Fraction(1, 2)  # the weight of a goal at which the agents have not differed yet; 1 where they have
 

@@ -9,7 +9,8 @@ from checkout import CHECKOUT
 
 from environments.registry import load_goals, open_world
 from environments.types import COMPLETE
-from tasks.evaluate import SEEDS_A_ROUND, canary, held_out
+from tasks.evaluate import canary, held_out
+from tasks.evidence.looks import HELD_OUT
 from tasks.params import load_params
 from tasks.records import Origin
 
@@ -22,7 +23,7 @@ def test_canaries_are_failures_that_each_differ(tmp_path: Path) -> None:
     demonstrations, farming = held_out(chosen, FIRST, load_params(CHECKOUT / "params.yaml"), tmp_path)
     solved = {one.episode.instance.goal.id: one for one in demonstrations if one.origin is Origin.DEMONSTRATION}
     assert solved.keys() == {"click-button", "enter-text"}
-    assert {one.episode.instance.seed for one in (*demonstrations, *farming)} == {FIRST + SEEDS_A_ROUND // 2}
+    assert {one.episode.instance.seed for one in (*demonstrations, *farming)} == {FIRST + HELD_OUT}
     names = [one.id.rpartition("/")[2] for one in farming if one.episode.instance.goal.id == "enter-text"]
     assert {"at_once", "flatters", "truncates"} <= set(names)
     assert len(names) == len(set(names))
