@@ -96,7 +96,7 @@ def trained(arm: Arm, explored: Sequence[Trajectory], params: Params, folder: Pa
         known: list[Sample] = [sample for part in parts for sample in agent_samples(part, network)]
         older = replayed(known, settings.replay, len(fresh), params.seed)
         schedule = Schedule(settings.updates, settings.batch_rows, settings.learning_rate, params.seed)
-        samples = news(network, [*fresh, *older, *agent_samples(REHEARSAL, network)], settings.known)
+        samples = news(network, [*fresh, *older, *agent_samples(REHEARSAL, network)], settings)
         train(network, samples, schedule, Path(kept), _quiet)
     folder.mkdir()
     save_tuned(network, folder)

@@ -218,7 +218,7 @@ class Evaluate(Section):
     """``first_seed``: seeds from here on are held out from all training.
 
     ``pairs_per_goal`` oracle episodes of each goal give the reward models' held-out pairs. The agents play
-    ``per_goal`` instances of each goal, in the mean, in each of at most ``looks`` looks, :data:`HELD_OUT` of a goal in all.
+    ``per_goal`` instances of each goal, in the mean, in each of at most ``looks`` looks, and 500 of a goal in all.
     """
 
     per_goal: int = Field(ge=1, le=HELD_OUT)
@@ -229,9 +229,8 @@ class Evaluate(Section):
     @model_validator(mode="after")
     def _seeds_of_a_round(self) -> Evaluate:
         if (reached := most(self.per_goal, self.looks)) > HELD_OUT:
-            raise ValueError(
-                f"per_goal {self.per_goal} in {self.looks} looks: may reach {reached} instances of a goal, of {HELD_OUT}"
-            )
+            asked = f"per_goal {self.per_goal} in {self.looks} looks"
+            raise ValueError(f"{asked}: may reach {reached} instances of a goal, of {HELD_OUT}")
         return self
 
 

@@ -25,13 +25,13 @@ from tasks.attack import KNOWN
 from tasks.base import location
 from tasks.errors import ParamsError, StageError
 from tasks.files import CALIBRATION, REHEARSAL, ROUND, SEED, STATE, copy, write_json, write_whole
-from tasks.params import Params, Retrain, Train
+from tasks.params import Params, Retrain, RetrainAgent, Train
 from tasks.progress import Progress, log
 from tasks.records import AgentRow, RewardRow, read_rows, read_trajectories
 from tasks.stages import scratch
 
 _HELD_EVERY = 8
-_READINGS = 4  # of an action that is news, where the whole training reads no others
+_READINGS = 4  # of an action that is news, at most
 _TOGETHER = 8  # samples read at once: those of a trajectory follow each other, and share their beginning
 SamplesOf = Callable[[Path, Network], list[Sample]]
 
@@ -67,15 +67,14 @@ def warm_reward(params: Params) -> None:
 
 def train_agent(params: Params) -> None:
     """The challenger agent: the champion, trained on, the exercises gone over again. Writes ``data/round/agent``."""
-    asked = params.train_agent
-    beta, least = asked.preference, math.ceil(asked.updates * asked.batch_rows / _READINGS)
+    beta = params.train_agent.preference
     samples_of = agent_samples if beta is None else partial(_imitated_and_preferred, beta=beta)
-    mixed = _with_replay(samples_of, asked, params.seed)
+    mixed = _with_replay(samples_of, params.train_agent, params.seed)
 
     def samples(network: Network) -> list[Sample]:
-        return news(network, [*mixed(network), *agent_samples(REHEARSAL, network)], asked.known, least)
+        return news(network, [*mixed(network), *agent_samples(REHEARSAL, network)], params.train_agent)
 
-    _run(_Job("train_agent", asked, STATE / "agent", samples, ROUND / "agent"), params)
+    _run(_Job("train_agent", params.train_agent, STATE / "agent", samples, ROUND / "agent"), params)
 
 
 def train_reward(params: Params) -> None:
@@ -100,20 +99,20 @@ def agent_samples(dataset: Path, network: Network) -> list[Sample]:
     return [imitation(network, context_of(known[row.trajectory].episode, row.step), row.action) for row in rows]
 
 
-def news(network: Network, samples: Sequence[Sample], known: float, least: int) -> list[Sample]:
-    """The samples to learn from: preferences, and the actions that are less likely than ``known`` to the network.
+def news(network: Network, samples: Sequence[Sample], settings: RetrainAgent) -> list[Sample]:
+    """The samples to learn from: preferences, and the actions that are less likely to the network than it is to know.
 
     Most of what an agent's own search finds, the agent does anyway, and most of a training would read that
-    (docs/decisions/0058-what-is-news.md). Of actions at ``least`` so many, where there are: the least likely. A
-    training on a handful would learn these few by heart, right or wrong.
+    (docs/decisions/0058-what-is-news.md). Where there are so few that the training would read each more than
+    :data:`_READINGS` times, and learn it by heart, right or wrong, the least likely of the others too.
     """
     imitated, preferred = ([sample for sample in samples if bool(sample.beta) is of] for of in (False, True))
     likely: list[float] = []
     for start in range(0, len(imitated), _TOGETHER):
         likely += [math.exp(of) for (of,) in log_likelihoods(network, imitated[start : start + _TOGETHER])]
-    enough = max(sorted(likely)[:least], default=0.0)
-    found = [one for one, of in zip(imitated, likely, strict=True) if of < known or of <= enough]
-    log.info("%d of %d actions to imitate are news", sum(of < known for of in likely), len(imitated))
+    enough = max(sorted(likely)[: settings.updates * settings.batch_rows // _READINGS], default=0.0)
+    found = [one for one, of in zip(imitated, likely, strict=True) if of < settings.known or of <= enough]
+    log.info("%d of %d actions to imitate are news", sum(of < settings.known for of in likely), len(imitated))
     return [*found, *preferred]
 
 

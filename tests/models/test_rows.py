@@ -14,6 +14,7 @@ from models.calibration import AS_IT_IS, Calibration, fitted
 from models.inference import TorchEngine
 from models.network import Network
 from models.packing import Sample, imitation, preference
+from tasks.params import RetrainAgent
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, write_rows, write_trajectories
 from tasks.train import _parted, agent_samples, calibrated, news, preference_samples, reward_samples
 
@@ -113,6 +114,11 @@ def test_a_network_is_calibrated_on_rows(network: Network, dataset: Path) -> Non
     assert calibrated(network, dataset / "missing") == Calibration()
 
 
+def reading(rows: int, known: float) -> RetrainAgent:
+    """A training that reads so many rows in all."""
+    return RetrainAgent(updates=rows, batch_rows=1, learning_rate=1e-4, replay=0.5, known=known, preference=None)
+
+
 def test_what_the_network_says_anyway_is_no_news(network: Network) -> None:
     """More samples than are read at once; a preference is kept whatever it prefers."""
     contexts = journey(12)
@@ -124,7 +130,7 @@ def test_what_the_network_says_anyway_is_no_news(network: Network) -> None:
     known = sum(sorted(likelihoods)[5:7]) / 2
     expected = [sample for sample, one in zip(samples, likelihoods, strict=True) if one < known]
     assert len(expected) == 6
-    assert news(network, [*samples, preferred], known, least=3) == [*expected, preferred]
+    assert news(network, [*samples, preferred], reading(12, known)) == [*expected, preferred]
 
 
 def test_where_little_is_news_the_least_likely_are_gone_over(network: Network) -> None:
@@ -132,9 +138,9 @@ def test_where_little_is_news_the_least_likely_are_gone_over(network: Network) -
     samples = [imitation(network, context, "wait") for context in contexts]
     means = TorchEngine(network).likelihood(contexts, [["wait"]] * len(contexts))
     rarest = {place for place, _ in sorted(enumerate(means), key=lambda one: one[1][0])[:2]}
-    assert news(network, samples, 1e-30, least=2) == [one for place, one in enumerate(samples) if place in rarest]
-    assert news(network, samples, 1e-30, least=9) == samples
-    assert news(network, [], 0.9, least=9) == []
+    assert news(network, samples, reading(8, 1e-30)) == [one for place, one in enumerate(samples) if place in rarest]
+    assert news(network, samples, reading(36, 1e-30)) == samples
+    assert news(network, [], reading(36, 0.9)) == []
 
 
 def test_every_eighth_preference_is_held_back(network: Network) -> None:
