@@ -21,9 +21,9 @@ from pathlib import Path
 from benchmarks.climb import UNSEEN
 from benchmarks.eyes import WAYS, Way
 from benchmarks.held_out import measure
+from benchmarks.wander import RandomAgent
 from environments.registry import load_goals, open_world
 from environments.types import Action, Candidate, Goal, Instance
-from models.baselines import RandomAgent
 from models.engine import Engine
 from models.network import Network, load_base
 from models.packing import Sample, imitation
@@ -50,16 +50,6 @@ TEXT = (
 )  # fmt: skip
 EYES = ("click-color", "identify-shape", "click-shape", "count-shape")
 RANDOM = "random"
-
-
-class AtRandom:
-    """A random agent, which draws anew at each step of each instance."""
-
-    def propose(
-        self, contexts: Sequence[Context], samples: int, temperature: float, seed: str = "", likeliest: bool = False
-    ) -> list[list[Candidate]]:
-        names = [f"{seed}/{context.instruction}/{len(context.history)}" for context in contexts]
-        return [RandomAgent().propose([c], samples, temperature, n)[0] for c, n in zip(contexts, names, strict=True)]
 
 
 class Shown:
@@ -148,7 +138,7 @@ def _report(update: int, loss: float) -> None:
 
 def player(way: str, engine: Engine) -> Proposer:
     """What plays: the agent, shown screens in one way, or the random one."""
-    return AtRandom() if way == RANDOM else Shown(Agent(engine), WAYS[way])
+    return RandomAgent() if way == RANDOM else Shown(Agent(engine), WAYS[way])
 
 
 def rates(counts: dict[str, dict[str, int]], group: str, goals: Sequence[Goal]) -> float:

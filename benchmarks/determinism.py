@@ -12,10 +12,9 @@ import json
 import sys
 from contextlib import closing
 
-from benchmarks.wander import goals
+from benchmarks.wander import RandomAgent, goals
 from environments.registry import open_world
 from environments.types import Goal, Instance, Observation, Step
-from models.baselines import RandomAgent
 from models.prompts import context_at
 from tasks.search.walker import Walker
 
@@ -34,7 +33,7 @@ def wander(goal: Goal) -> tuple[list[Step], list[str]]:
         seen, steps, digests = start.observation, list[Step](), [digest(start.observation)]
         while not world.ended and len(steps) < ACTIONS:
             context = context_at(start.instruction, steps, seen)
-            [[option]] = RandomAgent().propose([context], 1, 1.0, f"{goal.id}/{len(steps)}")
+            [[option]] = RandomAgent().propose([context], 1, 1.0, goal.id)
             steps.append(Step(seen, option.action))
             seen = world.step(option.action)
             digests.append(digest(seen))

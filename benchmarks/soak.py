@@ -22,7 +22,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.wander import Wanderer, goals
+from benchmarks.wander import RandomAgent, goals
 from environments.registry import open_world
 from environments.types import End, Goal, Instance
 from tasks.search.rollout import Attempt
@@ -49,9 +49,9 @@ def play(instances: list[Instance]) -> list[Found]:
 
 
 def one(attempt: Attempt) -> Found:
-    agent = Wanderer(attempt.instance.name)
     while attempt.end is None:
-        attempt.take(agent.propose([attempt.context], 1, 1.0)[0])
+        [options] = RandomAgent().propose([attempt.context], 1, 1.0, attempt.instance.name)
+        attempt.take(options)
     episode, solved = attempt.finish()
     return {"goal": attempt.instance.goal.id, "seed": attempt.instance.seed, "end": str(episode.end),
             "steps": len(episode.steps), "breaks": attempt.breaks, "solved": solved}  # fmt: skip

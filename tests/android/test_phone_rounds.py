@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from desk import Desk
+from overlap import WordOverlap
 from ways import GOALS, plan
 
+from benchmarks.wander import RandomAgent
 from environments.types import COMPLETE, Action, Candidate, End, Episode, Instance, Kind, Start
-from models.baselines import RandomAgent, WordOverlap
 from models.prompts import Context
 from tasks.explore import explore
 from tasks.params import load_params

@@ -18,10 +18,10 @@ from checkout import CHECKOUT, goal_rows
 from mlflow import MlflowClient
 from tiny import build_tiny_base
 
+from benchmarks.wander import RandomAgent
 from environments.miniwob import MiniWoB
 from environments.registry import load_goals
 from environments.types import COMPLETE, Action, Candidate, Instance, Kind
-from models.baselines import RandomAgent
 from models.network import load_base
 from models.prompts import context_of
 from models.tuning import Tuning, save_tuned, tunable

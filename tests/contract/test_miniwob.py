@@ -7,12 +7,11 @@ from contextlib import closing
 
 import pytest
 
-from benchmarks.wander import goals
+from benchmarks.wander import RandomAgent, goals
 from environments.browser.chromium import VIEWPORT_PX
 from environments.miniwob import MiniWoB, begins_in_place
 from environments.miniwob.flight import SCREEN
 from environments.types import Action, Element, Goal, Kind, Observation, Start, Step
-from models.baselines import RandomAgent
 from models.prompts import context_at
 
 
@@ -113,7 +112,7 @@ def _wander(world: MiniWoB, page: str, seed: int) -> tuple[Start, list[Observati
     screens = [start.observation]
     while not world.ended and len(steps) < goal.max_steps:
         context = context_at(start.instruction, steps, screens[-1])
-        [[option]] = agent.propose([context], 1, 1.0, f"{seed}/{len(steps)}")
+        [[option]] = agent.propose([context], 1, 1.0, str(seed))
         steps.append(Step(screens[-1], option.action))
         screens.append(world.step(option.action))
     return start, screens, world.verdict()

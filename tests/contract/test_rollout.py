@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 import environments.miniwob
-from benchmarks.demonstrations import AtRandom
+from benchmarks.wander import RandomAgent
 from environments.miniwob import MiniWoB
 from environments.registry import load_goals
 from environments.types import Action, End, Instance, Observation
-from models.baselines import RandomAgent
 from tasks.search.rollout import SIDE_BY_SIDE, greedy
 from tasks.search.walker import TRIES
 
@@ -49,7 +48,7 @@ def test_an_episode_goes_on_where_its_browser_died(deadly: set[int], monkeypatch
 def test_an_episode_in_a_world_that_another_had_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     goals = list(load_goals(Path("data/goals/starter.yaml")).values())
     instances = [Instance(goal, seed) for seed in (5, 6) for goal in goals]
-    alone = [greedy(AtRandom(), [instance])[0] for instance in instances]
+    alone = [greedy(RandomAgent(), [instance])[0] for instance in instances]
     opened = []
 
     class Counted(MiniWoB):
@@ -58,7 +57,7 @@ def test_an_episode_in_a_world_that_another_had_is_the_same(monkeypatch: pytest.
             opened.append(self)
 
     monkeypatch.setattr(environments.miniwob, "MiniWoB", Counted)
-    assert greedy(AtRandom(), instances) == alone
+    assert greedy(RandomAgent(), instances) == alone
     assert len(opened) == SIDE_BY_SIDE < len(instances)
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from overlap import WordOverlap
 
+from benchmarks.wander import RandomAgent
 from environments.registry import load_goals, open_world
 from environments.replay import differences
 from environments.types import Action, End, Goal, Instance, Kind, Observation, World
 from environments.web.app import WebApp
-from models.baselines import RandomAgent, WordOverlap
 from tasks.explore import explore
 from tasks.params import load_params
 

@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from overlap import WordOverlap
 
 import environments.miniwob
+from benchmarks.wander import RandomAgent
 from environments.miniwob import MiniWoB
 from environments.registry import load_goals
 from environments.types import Instance
-from models.baselines import RandomAgent, WordOverlap
 from tasks.acceptance import Bar
 from tasks.explore import explore
 from tasks.filter import agent_rows

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.demonstrations import RANDOM, AtRandom, groups, player, rates
+from benchmarks.demonstrations import RANDOM, groups, player, rates
+from benchmarks.wander import RandomAgent
 from environments.types import Element, Goal, Observation
 from models.prompts import Context
 
@@ -19,14 +20,14 @@ def test_goals_that_are_never_trained_on_are_no_others() -> None:
 
 def test_the_random_agent_draws_alike_for_an_instance_and_anew_for_another() -> None:
     instances = [Context(f"Press number {n}", (), SCREEN) for n in range(10)]
-    drawn = [AtRandom().propose([one], 1, 0.0) for one in instances]
-    assert [AtRandom().propose([one], 1, 0.0) for one in instances] == drawn
-    assert [[one] for one in AtRandom().propose(instances, 1, 0.0)] == drawn
+    drawn = [RandomAgent().propose([one], 1, 0.0) for one in instances]
+    assert [RandomAgent().propose([one], 1, 0.0) for one in instances] == drawn
+    assert [[one] for one in RandomAgent().propose(instances, 1, 0.0)] == drawn
     assert len({str(one) for one in drawn}) > 5
 
 
 def test_the_random_player_asks_no_engine() -> None:
-    assert isinstance(player(RANDOM, None), AtRandom)  # type: ignore[arg-type]
+    assert isinstance(player(RANDOM, None), RandomAgent)  # type: ignore[arg-type]
 
 
 def test_a_group_s_rate_is_that_of_its_instances(capsys: pytest.CaptureFixture[str]) -> None:
