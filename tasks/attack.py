@@ -17,8 +17,7 @@ from environments.types import COMPLETE, Action
 from models.engine import Source
 from models.prompts import context_of
 from models.roles import load_reward_model
-from tasks.evidence.metrics import success
-from tasks.files import ROUND, STATE, digest, write_json, write_whole
+from tasks.files import ROUND, STATE, digest, write_whole
 from tasks.generators import Generator
 from tasks.params import Params
 from tasks.records import Origin, RewardRow, Trajectory, read_trajectories, write_rows
@@ -43,11 +42,6 @@ class Assault:
     scores: tuple[float, ...]
 
     @property
-    def beaten(self) -> bool:
-        """Whether a wrong action is scored as high as the right one."""
-        return max(self.scores[1:], default=-1.0) >= self.scores[0]
-
-    @property
     def liked(self) -> list[str]:
         """The wrong actions that score as high as the right one or from :data:`LIKED` on, the best liked first."""
         wrong = sorted(zip(self.scores[1:], self.actions[1:], strict=True), key=lambda pair: (-pair[0], pair[1]))
@@ -55,10 +49,7 @@ class Assault:
 
 
 def run(params: Params) -> None:
-    """Attack the champion reward model. Writes ``data/round/attacks``: reward rows, and ``attacks.json``.
-
-    The rows are of trajectories in the corpus. ``attacks.json`` has how many of the steps were ``beaten``.
-    """
+    """Attack the champion reward model. Writes ``data/round/attacks``: reward rows of trajectories in the corpus."""
     demonstrations = [one for one in read_trajectories(KNOWN) if one.origin is Origin.DEMONSTRATION]
     switched_off = Generator.ATTACK in params.filter.without
     seed = f"{params.seed}/{digest(STATE / 'reward')}"  # other steps, once there is another model to attack
@@ -70,7 +61,6 @@ def run(params: Params) -> None:
     def write(folder: Path) -> None:
         folder.mkdir()
         write_rows(folder / "reward_rows.parquet", RewardRow, rows)
-        write_json(folder / "attacks.json", success([assault.beaten for assault in assaults]))
 
     write_whole(ROUND / "attacks", write)
 

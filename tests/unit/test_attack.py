@@ -56,20 +56,16 @@ def test_the_model_is_shown_what_had_been_done_and_the_screen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "beaten", "liked"),
+    ("scores", "liked"),
     [
-        ((0.9, 0.1, 0.2), False, []),
-        ((0.9, 0.1, 0.6), False, ["b"]),  # liked, though the right one is liked more
-        ((0.3, 0.1, 0.3), True, ["b"]),  # nothing is liked, and the wrong one is not behind
-        ((0.3, 0.8, 0.9), True, ["b", "a"]),
+        ((0.9, 0.1, 0.2), []),
+        ((0.9, 0.1, 0.6), ["b"]),  # liked, though the right one is liked more
+        ((0.3, 0.1, 0.3), ["b"]),  # scored as high as the right one
+        ((0.3, 0.8, 0.9), ["b", "a"]),
     ],
 )
-def test_a_step_is_beaten_by_a_score_as_high_as_the_right_ones(
-    scores: tuple[float, ...], beaten: bool, liked: list[str]
-) -> None:
-    assault = Assault("t", 0, ("right", "a", "b"), scores)
-    assert assault.beaten is beaten
-    assert assault.liked == liked
+def test_a_wrong_action_is_liked_by_itself_or_beside_the_right_one(scores: tuple[float, ...], liked: list[str]) -> None:
+    assert Assault("t", 0, ("right", "a", "b"), scores).liked == liked
 
 
 def test_the_rows_are_the_right_action_and_the_best_liked_wrong_ones() -> None:
