@@ -23,7 +23,7 @@ from models.prompts import Context, context_of
 from models.roles import Agent, load_reward_model
 from tasks import versions
 from tasks.audit.cases import LABELLED, Labelled, Part
-from tasks.audit.judges import Chance, Judge, Likelihood, Verifier
+from tasks.audit.judges import Chance, Likelihood, Verifier
 from tasks.audit.material import Players, gather, goals_apart, instances_of, with_pairs
 from tasks.audit.summary import Scores, summarise, table
 from tasks.audit.vision import Vision, every_screen, keyframes
@@ -31,6 +31,7 @@ from tasks.base import location
 from tasks.errors import ParamsError, WorkspaceError
 from tasks.files import ROUND, SEED, STATE, WORK, digest, remove, write_json, write_whole
 from tasks.params import Params, load_params
+from tasks.search import Scorer
 from tasks.stages import prepare
 from tasks.workers import JSON, crew, spread
 
@@ -104,11 +105,11 @@ def make_scorer(
 
     reward = lru_cache(maxsize=1)(partial(load_reward_model, source))
 
-    def judge(name: str, instance: Instance) -> Judge:
+    def judge(name: str, instance: Instance) -> Scorer:
         if name in adapters:
             return reward(adapters[name]).fresh()
-        plain: dict[str, Callable[[], Judge]] = {
-            "chance": lambda: Chance(0),
+        plain: dict[str, Callable[[], Scorer]] = {
+            "chance": Chance,
             "likelihood": lambda: Likelihood(engine(STATE / "agent").fresh()),
             "verifier": lambda: Verifier(instance),
             "vision": lambda: Vision(vision, every_screen),
@@ -124,7 +125,7 @@ def make_scorer(
     return work
 
 
-def _ask(judge: Judge, item: Labelled, whole_path: bool) -> dict[str, Any]:
+def _ask(judge: Scorer, item: Labelled, whole_path: bool) -> dict[str, Any]:
     """The scores of a trajectory's cases, in their order, and of the steps that were taken."""
     taken = item.taken if whole_path and any(case.query == "outcome" for case in item.cases) else []
     episode = item.trajectory.episode
@@ -141,7 +142,7 @@ def _ask(judge: Judge, item: Labelled, whole_path: bool) -> dict[str, Any]:
         found = (alike[context][action] for context, action in of)
         return [None if math.isnan(score) else score for score in found]
 
-    return {"trajectory": item.trajectory.id, "cases": scores(asked), "path": scores(taken)}
+    return {"cases": scores(asked), "path": scores(taken)}
 
 
 def _gather(params: Params, instances: Sequence[tuple[Part, Instance]], scratch: Path) -> list[Labelled]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from environments.types import COMPLETE, Action, Candidate, Episode, Instance
+from environments.types import COMPLETE, Action, Candidate, Episode
 from models.prompts import Context, context_of
 from tasks.errors import RecordError
 from tasks.files import read_json, write_json, write_whole
@@ -37,9 +37,7 @@ class Case:
     query: Query
     source: str
     kind: str
-    goal: str
     instance: str
-    tier: int
     length: int
     group: str
     count: int = 1
@@ -59,10 +57,10 @@ class Labelled:
         return [(context_of(episode, place), step.action) for place, step in enumerate(episode.acts)]
 
 
-def trajectory_of(name: str, episode: Episode, verdict: bool | None = None, agent: str = "") -> Trajectory:
+def trajectory_of(name: str, episode: Episode, verdict: bool | None = None) -> Trajectory:
     """The record of an episode of the audit, which ``name`` tells from others of its instance."""
     origin = Origin.DEMONSTRATION if name == "strong" else Origin.EVALUATION
-    return Trajectory(f"audit/{episode.instance.name}/{name}", 0, origin, episode, agent, verdict=verdict)
+    return Trajectory(f"audit/{episode.instance.name}/{name}", 0, origin, episode, verdict=verdict)
 
 
 def step_cases(
@@ -106,7 +104,6 @@ def _case(
     instruction: str = "",
 ) -> Case:
     episode = trajectory.episode
-    instance: Instance = episode.instance
     return Case(
         trajectory=trajectory.id,
         step=step,
@@ -117,9 +114,7 @@ def _case(
         query=query,
         source=source,
         kind=action.kind.value,
-        goal=instance.goal.id,
-        instance=instance.name,
-        tier=instance.goal.tier,
+        instance=episode.instance.name,
         length=len(episode.acts),
         group=group,
         count=count,

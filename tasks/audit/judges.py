@@ -16,25 +16,18 @@ from environments.registry import open_world
 from environments.types import COMPLETE, Action, Instance
 from models.prompts import Context
 from tasks.evidence.ground import Ground
-from tasks.search import Scorer
 
 if TYPE_CHECKING:
     from models.inference import TorchEngine
 
 
-Judge = Scorer
-
-
 class Chance:
     """Draws a score for each judgement, the same one each time it is asked."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
 
     def score(self, contexts: Sequence[Context], actions: Sequence[Sequence[Action]]) -> list[list[float]]:
         """See :class:`tasks.search.Scorer`."""
         return [
-            [random.Random(f"{self._seed}/{_name(context)}/{action}").random() for action in row]
+            [random.Random(f"{_name(context)}/{action}").random() for action in row]
             for context, row in zip(contexts, actions, strict=True)
         ]
 

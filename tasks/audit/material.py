@@ -113,7 +113,7 @@ def _rolled_out(
     world: World, instance: Instance, agent: Proposer, name: str, settings: Explore, seed: str
 ) -> Iterator[Labelled]:
     """The different ones among :data:`ROLLOUTS` sampled episodes, judged by the world where each ended."""
-    search = Search(world, agent, Chance(0), instance, settings, f"{seed}/{name}")
+    search = Search(world, agent, Chance(), instance, settings, f"{seed}/{name}")
     (paths,) = rollouts(search, [replace(search.root, count=ROLLOUTS)])
     ground = Ground(world, instance)
     for place, path in enumerate(path for path in paths if path.end is not End.CRASHED):

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from models.calibration import AS_IT_IS
+from models.calibration import AS_IT_IS, Scale, fitted
 from tasks.acceptance import Bar
-from tasks.audit.calibration import halves, platt, temperature
 from tasks.audit.cases import Labelled
 from tasks.audit.figures import Judged, false_accepts, figures, length_bin
 from tasks.evidence.metrics import ACCEPT
@@ -49,7 +48,6 @@ TABLES = {
 class Scores:
     """A judge's scores of a trajectory: of its cases, and of the steps taken. None where it cannot say."""
 
-    trajectory: str
     cases: Sequence[float | None]
     path: Sequence[float | None]
 
@@ -135,18 +133,35 @@ def _reliability(judged: Sequence[Judged]) -> Iterator[dict[str, float | None]]:
 
 
 def _calibrated(judged: Sequence[Judged]) -> dict[str, Any]:
-    """Live figures on one half of the instances: as they are, and with scales fitted on the other half."""
+    """Live figures on one half of the instances: as they are, and with scales fitted on the other half.
+
+    The scales are a temperature (Guo et al. 2017, section 4.2) and Platt's (Platt 1999).
+    """
     found: dict[str, Any] = {"as it is": {}, "temperature": {}, "Platt": {}}
     for query in ("step", "outcome"):
         live = [item for item in judged if item.case.part == "live" and item.case.query == query]
         fit, report = halves(live)
         if len({item.case.label for item in fit}) < 2:
             continue
-        scales = {"as it is": AS_IT_IS, "temperature": temperature(fit), "Platt": platt(fit)}
+        scales = {"as it is": AS_IT_IS, "temperature": scale_of(fit, False), "Platt": scale_of(fit, True)}
         for name, scale in scales.items():
             set_right = [replace(item, score=scale.apply(item.score)) for item in report]
             found[name][query] = figures(set_right) | {"slope": scale.slope, "offset": scale.offset}
     return found
+
+
+def halves(judged: Sequence[Judged]) -> tuple[list[Judged], list[Judged]]:
+    """Cases of every other goal instance, and the rest: each goal's instances are spread over both."""
+    first = set(sorted({item.case.instance for item in judged})[::2])
+    return [item for item in judged if item.case.instance in first], [
+        item for item in judged if item.case.instance not in first
+    ]
+
+
+def scale_of(judged: Sequence[Judged], shifted: bool) -> Scale:
+    """The likeliest slope, 1/temperature, and offset, if ``shifted``, with the prior of training."""
+    scores, labels = [item.score for item in judged], [item.case.label for item in judged]
+    return fitted(scores, labels, [1.0] * len(judged), shifted)
 
 
 def _cell(of: Mapping[str, Any], path: Sequence[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
 from operator import mul
 from statistics import fmean
 
@@ -13,9 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
 from models.calibration import Scale
-from tasks.audit.calibration import halves, platt, temperature
 from tasks.audit.cases import Case
 from tasks.audit.figures import Judged, false_accepts, figures, length_bin, lift, sample, top1
+from tasks.audit.summary import halves, scale_of
 
 
 def judged(
@@ -28,7 +27,7 @@ def judged(
     length: int = 2,
 ) -> Judged:
     return Judged(
-        Case("t", 0, "Go", kind, label, "live", "step", "middling", kind, "goal", instance, 1, length, group, count),
+        Case("t", 0, "Go", kind, label, "live", "step", "middling", kind, instance, length, group, count),
         score,
     )
 
@@ -124,17 +123,17 @@ def test_platt_is_a_logistic_regression_on_the_log_odds() -> None:
     kept = [item for item in many(400) if 1e-6 < item.score < 1 - 1e-6]
     odds, labels = [math.log(item.score / (1 - item.score)) for item in kept], [item.case.label for item in kept]
     model = LogisticRegression(C=1e9, tol=1e-10, max_iter=1000).fit([[one] for one in odds], labels)
-    found = platt(kept)
+    found = scale_of(kept, shifted=True)
     assert (found.slope, found.offset) == pytest.approx((model.coef_[0, 0], model.intercept_[0]), abs=0.1)
     wrong = [found.apply(item.score) - item.case.label for item in kept]
     assert fmean(map(mul, wrong, odds)) == pytest.approx(-0.02 * (found.slope - 1), abs=1e-5)
     assert fmean(wrong) == pytest.approx(-0.02 * found.offset, abs=1e-5)
 
 
-@pytest.mark.parametrize("scale", [platt, temperature])
-def test_a_half_without_a_mistake_is_no_certainty(scale: Callable[[list[Judged]], Scale]) -> None:
+@pytest.mark.parametrize("shifted", [True, False])
+def test_a_half_without_a_mistake_is_no_certainty(shifted: bool) -> None:
     """Without a prior the likeliest slope is endless."""
-    found = scale([judged(at % 2 == 0, 0.9 if at % 2 == 0 else 0.1) for at in range(40)])
+    found = scale_of([judged(at % 2 == 0, 0.9 if at % 2 == 0 else 0.1) for at in range(40)], shifted)
     assert 1 < found.slope < 5
     assert [found.apply(score) for score in (0.0, 1.0)] == pytest.approx([0, 1], abs=1e-3)
 
@@ -147,7 +146,7 @@ def test_a_temperature_undoes_overconfidence() -> None:
         honest = chooser.gauss(0, 1.5)
         label = chooser.random() < 1 / (1 + math.exp(-honest))
         cases.append(judged(label, 1 / (1 + math.exp(-3 * honest))))
-    found = temperature(cases)
+    found = scale_of(cases, shifted=False)
     assert 1 / found.slope == pytest.approx(3, rel=0.05)
     assert Scale(1 / 3, 0).apply(1 / (1 + math.exp(-3))) == pytest.approx(1 / (1 + math.exp(-1)))
 

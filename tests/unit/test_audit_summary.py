@@ -25,7 +25,7 @@ def test_outcomes_are_judged_by_each_combination() -> None:
     for place, (right, final, step) in enumerate(OUTCOMES):
         path = replace(trajectory(place, seed=place), verdict=right)
         found.append(Labelled(path, (outcome_case(path, "live", "middling"),)))
-        scores.append(Scores(path.id, [final], [step]))
+        scores.append(Scores([final], [step]))
     judges = summarise(found, {"champion": scores}, Bar(0.85, 0.5))["judges"]
     counted = {
         name: [round(of["live"]["outcome"][key]["value"] * 15) for key in ("precision", "recall", "false_accept")]
