@@ -48,12 +48,11 @@ Box = tuple[float, float, float, float]  # left, top, width, height in pixels
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A control or a line of text, and how sure it is that there is one."""
+    """A control or a line of text."""
 
     kind: str
     box: Box
     states: tuple[str, ...] = ()
-    sure: float = 1.0
     text: str = ""
 
     @property
@@ -147,7 +146,7 @@ def found_in(kinds: Sequence[str], found: Tensor) -> list[Spot]:
         box = (left, top, width, height)
         if not any(_share(box, other.box) > _SAME for other in spots):
             on = tuple(name for name, chance in zip(STATES, states[:, row, column], strict=True) if chance > _SURE)
-            spots.append(Spot(kinds[int(best[row, column])], box, on, float(sure[row, column])))
+            spots.append(Spot(kinds[int(best[row, column])], box, on))
     return spots
 
 

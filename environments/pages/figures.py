@@ -34,12 +34,12 @@ ICONS = {
 }
 
 
-def _corners(count: int, turn: float = 0.0, inner: float = 1.0) -> str:
+def _corners(count: int, inner: float = 1.0) -> str:
     """The points of a regular polygon in a box of 100, every second one drawn in by ``inner``."""
     places = []
     for corner in range(count):
         reach = 48 * (inner if corner % 2 else 1.0)
-        angle = 2 * math.pi * corner / count + turn - math.pi / 2
+        angle = 2 * math.pi * corner / count - math.pi / 2
         places.append(f"{50 + reach * math.cos(angle):.1f},{50 + reach * math.sin(angle):.1f}")
     return f'<polygon points="{" ".join(places)}"/>'
 

@@ -22,6 +22,7 @@ from models.eyes import crops, spotting
 from models.eyes.align import Alignment, align, alignable, ship
 from models.eyes.drawn import HELD_SEED, Drawer
 from models.eyes.sheets import Sheets, draw
+from models.eyes.small import Pace
 from models.eyes.targets import FACTS
 from models.eyes.tower import CONNECTOR, Meanings, Tower, joined
 from models.eyes.train import Course, measure, teach
@@ -35,10 +36,11 @@ COURSES = (
     Course("parts", updates=2000, batch=16, side=10, rate=1e-3),
     Course("pages", updates=200, batch=4, side=20, rate=3e-4),
 )
-CROPS, HELD_CROPS, CAPTION_UPDATES, CAPTION_BATCH, CAPTION_RATE = 60_000, 2000, 2500, 64, 2e-3
+CROPS, HELD_CROPS = 60_000, 2000
+CAPTIONING = Pace(updates=2500, batch=64, rate=2e-3)
 SCREENS_SEED, SCREENS = 500_000_000, 12  # files of screens
-SPOTTING = spotting.Lessons(updates=1900, batch=16, rate=2e-3)
-SPELLING = spotting.Lessons(updates=3700, batch=48, rate=2e-3)
+SPOTTING = Pace(updates=1900, batch=16, rate=2e-3)
+SPELLING = Pace(updates=3700, batch=48, rate=2e-3)
 ALIGNMENT = (
     Alignment(updates=835, lessons=21, trials=171, rank=32, rate=1e-3)
     if DEVICE == "cuda"
@@ -81,8 +83,8 @@ def _teach_captions(words: Sequence[str]) -> None:
     held = crops.cut(HOME / "held-crops.safetensors", HELD_SEED, HELD_CROPS, words)
     torch.manual_seed(0)
     captioner = Captioner(crops.GROUPS)
-    report = partial(_report, "captions", CAPTION_UPDATES)
-    crops.teach(captioner, taught, CAPTION_UPDATES, CAPTION_BATCH, CAPTION_RATE, HOME / "captions", report)
+    report = partial(_report, "captions", CAPTIONING.updates)
+    crops.teach(captioner, taught, CAPTIONING, HOME / "captions", report)
     captioner.save(HOME / "bare")
     _say_held("captions", crops.measure(captioner, held))
 

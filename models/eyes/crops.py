@@ -23,7 +23,8 @@ from environments.pages.studio import Shot, Studio
 from environments.types import Element
 from models.captions import Captioner, crop, describable
 from models.checkpoint import put
-from models.training import Descent, Report, multiplies_bfloat16
+from models.eyes.small import Pace, descend
+from models.training import Report, multiplies_bfloat16
 
 _ALIASES = {"cyan": "aqua"}  # two names of one colour
 GROUPS = {
@@ -34,7 +35,6 @@ GROUPS = {
 BOARDS = 0.8  # share of the pages
 _MOVED_PX, _GROWN = 1.5, 0.1  # at most, of a box, so that no place and size is learnt by heart
 _TINT = 16.0  # at most, of each colour of a crop, of 255
-_WARM_UP, _FLOOR, _SAVE_EVERY = 50, 0.01, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +100,18 @@ def _numbers(thing: Thing | None) -> list[int]:
     return [1 + words.index(word) if word else 0 for word, words in zip(true, GROUPS.values(), strict=True)]
 
 
-def teach(
-    captioner: Captioner, crops: Crops, updates: int, batch: int, rate: float, scratch: Path, report: Report
-) -> list[float]:
-    """Train the captioner in place; an interrupted training goes on from ``scratch``. Returns each update's loss."""
+def teach(captioner: Captioner, crops: Crops, pace: Pace, scratch: Path, report: Report) -> list[float]:
+    """Train the captioner; see :func:`models.eyes.small.descend`."""
 
     def loss_of(update: int) -> Tensor:
         drawn = torch.Generator().manual_seed(update)
-        chosen = crops[torch.randint(len(crops.pixels), (batch,), generator=drawn)]
-        tint = (torch.rand(batch, 3, 1, 1, generator=drawn) * 2 - 1) * _TINT
+        chosen = crops[torch.randint(len(crops.pixels), (pace.batch,), generator=drawn)]
+        tint = (torch.rand(pace.batch, 3, 1, 1, generator=drawn) * 2 - 1) * _TINT
         with torch.autocast("cpu", torch.bfloat16, multiplies_bfloat16("cpu")):
             logits = captioner((chosen.pixels + tint).clamp(0, 255), chosen.sizes)
         return _loss(logits, chosen.words)
 
-    optimizer = torch.optim.AdamW(captioner.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.05)
-    weights = dict(captioner.named_parameters())
-    captioner.train()
-    history = Descent(weights, [optimizer], updates, _WARM_UP, _FLOOR, _SAVE_EVERY).run(loss_of, scratch, report)
-    captioner.eval()
-    return history
+    return descend(captioner, pace, loss_of, scratch, report)
 
 
 def _loss(logits: dict[str, Tensor], words: Tensor) -> Tensor:

@@ -22,27 +22,18 @@ from environments.pages.page import random_page
 from environments.pages.studio import Shot, Studio
 from environments.types import Action
 from models.checkpoint import put
+from models.eyes.small import Pace, descend
 from models.screens import KINDS, LINE_PX, SIGNS, STATES, STRIDE_PX, Box, Speller, Spot, Spotter, ink, side_by_side
-from models.training import Descent, Report
+from models.training import Report
 
 PAGES = 500  # of a file
 _BOARDS = 0.15  # share of them
 _FOCUSED = 0.4  # share, on which one field has the focus, where there are fields
-_WARM_UP, _FLOOR, _SAVE_EVERY = 50, 0.01, 100
 _TINT = 12.0  # at most, of each colour of a screen, of 255
 _MOVED_PX, _GROWN = 1.5, 0.08  # at most, of a line's box
 _FOCUSING = 2.0  # exponent of the focal loss
 _BOX_WEIGHT, _STATE_WEIGHT = 1.0, 0.5
 _NEAR = 8  # batches of lines of like width, that one is drawn from
-
-
-@dataclass(frozen=True, slots=True)
-class Lessons:
-    """``updates`` of ``batch`` screens or lines each; ``rate`` is the peak."""
-
-    updates: int
-    batch: int
-    rate: float
 
 
 def true_spots(shot: Shot) -> dict[str, list[Spot]]:
@@ -162,22 +153,20 @@ def _cells(spot: Spot, rows: int, columns: int) -> Iterator[tuple[int, int]]:
                 yield row, column
 
 
-def teach_spotter(spotter: Spotter, screens: Screens, lessons: Lessons, scratch: Path, report: Report) -> list[float]:
-    """Train the spotter in place; an interrupted training goes on from ``scratch``. Returns each update's loss."""
+def teach_spotter(spotter: Spotter, screens: Screens, pace: Pace, scratch: Path, report: Report) -> list[float]:
+    """Train the spotter; see :func:`models.eyes.small.descend`."""
 
     def loss_of(update: int) -> Tensor:
         drawn = torch.Generator().manual_seed(update)
-        chosen = torch.randint(len(screens.spots), (lessons.batch,), generator=drawn)
-        tint = (torch.rand(lessons.batch, 3, 1, 1, generator=drawn) * 2 - 1) * _TINT
+        chosen = torch.randint(len(screens.spots), (pace.batch,), generator=drawn)
+        tint = (torch.rand(pace.batch, 3, 1, 1, generator=drawn) * 2 - 1) * _TINT
         told = spotter((screens.pixels[chosen] + tint).clamp(0, 255))
         return sum(
             (_spotter_loss(group, found, [screens.spots[place][group] for place in chosen.tolist()])
              for group, found in told.items()), torch.zeros(())
         )  # fmt: skip
 
-    optimizer = torch.optim.AdamW(spotter.parameters(), lr=lessons.rate, betas=(0.9, 0.98), weight_decay=0.05)
-    descent = Descent(dict(spotter.named_parameters()), [optimizer], lessons.updates, _WARM_UP, _FLOOR, _SAVE_EVERY)
-    return descent.run(loss_of, scratch, report)
+    return descend(spotter, pace, loss_of, scratch, report)
 
 
 def _spotter_loss(group: str, found: Tensor, spots: Sequence[Sequence[Spot]]) -> Tensor:
@@ -195,20 +184,18 @@ def _spotter_loss(group: str, found: Tensor, spots: Sequence[Sequence[Spot]]) ->
     return (focal + _BOX_WEIGHT * box + _STATE_WEIGHT * state) / there.sum().clamp(min=1)
 
 
-def teach_speller(speller: Speller, screens: Screens, lessons: Lessons, scratch: Path, report: Report) -> list[float]:
-    """Train the speller in place; an interrupted training goes on from ``scratch``. Returns each update's loss."""
+def teach_speller(speller: Speller, screens: Screens, pace: Pace, scratch: Path, report: Report) -> list[float]:
+    """Train the speller; see :func:`models.eyes.small.descend`."""
     lines = sorted(screens.lines(), key=lambda one: one[1].box[2] / one[1].box[3])  # those of like width together
 
     def loss_of(update: int) -> Tensor:
         chooser = random.Random(f"{update}/lines")
-        first = chooser.randrange(max(1, len(lines) - _NEAR * lessons.batch))
-        chosen = chooser.sample(lines[first : first + _NEAR * lessons.batch], lessons.batch)
+        first = chooser.randrange(max(1, len(lines) - _NEAR * pace.batch))
+        chosen = chooser.sample(lines[first : first + _NEAR * pace.batch], pace.batch)
         shown = [ink(screens.image(screen), _shaken(line.box, chooser)) for screen, line in chosen]
         return spelling_loss(speller(side_by_side(shown)), [line.text for _, line in chosen])
 
-    optimizer = torch.optim.AdamW(speller.parameters(), lr=lessons.rate, betas=(0.9, 0.98), weight_decay=0.05)
-    descent = Descent(dict(speller.named_parameters()), [optimizer], lessons.updates, _WARM_UP, _FLOOR, _SAVE_EVERY)
-    return descent.run(loss_of, scratch, report)
+    return descend(speller, pace, loss_of, scratch, report)
 
 
 def spelling_loss(logits: Tensor, texts: Sequence[str]) -> Tensor:

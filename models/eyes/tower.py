@@ -90,11 +90,12 @@ def _begin_idle(layers: Iterable[Any]) -> None:
 
 
 BESIDE_LAYERS = 2
+_BESIDE_SHARPNESS = 3.0  # of the heads' first look
 _BESIDE = ((0, -1), (0, 1), (-1, 0), (1, 0))  # rows and columns away, one for each head
 
 
 @torch.no_grad()
-def look_beside(vision: Idefics3VisionTransformer, sharpness: float = 3.0) -> None:
+def look_beside(vision: Idefics3VisionTransformer) -> None:
     """Begin with heads that attend to the patches beside: letters straddle patches, and finding that out takes long.
 
     The position embeddings become sines and cosines of row and column; queries read them as they are and keys turned
@@ -110,10 +111,10 @@ def look_beside(vision: Idefics3VisionTransformer, sharpness: float = 3.0) -> No
         for projection in (layer.self_attn.q_proj, layer.self_attn.k_proj):
             projection.weight.mul_(0.1)
         for head, beside in enumerate(_BESIDE):
-            _attend(layer.self_attn, head, beside, waves, sharpness)
+            _attend(layer.self_attn, head, beside, waves)
 
 
-def _attend(attention: Any, head: int, beside: tuple[int, int], waves: Tensor, sharpness: float) -> None:
+def _attend(attention: Any, head: int, beside: tuple[int, int], waves: Tensor) -> None:
     """Make a head's queries fit the keys ``beside``: every second wave of rows and of columns."""
     size, half = WIDTH // HEADS, WIDTH // 2
     for axis, step in enumerate(beside):
@@ -121,9 +122,9 @@ def _attend(attention: Any, head: int, beside: tuple[int, int], waves: Tensor, s
             wave = 4 * number % len(waves) + 4 * number // len(waves)
             at, row = half * axis + 2 * wave, size * head + size // 2 * axis + 2 * number
             cosine, sine = math.cos(waves[wave] * step), math.sin(waves[wave] * step)
-            attention.q_proj.weight[row : row + 2, at : at + 2] += sharpness * torch.eye(2)
+            attention.q_proj.weight[row : row + 2, at : at + 2] += _BESIDE_SHARPNESS * torch.eye(2)
             turned = torch.tensor([[cosine, sine], [-sine, cosine]])
-            attention.k_proj.weight[row : row + 2, at : at + 2] += sharpness * turned
+            attention.k_proj.weight[row : row + 2, at : at + 2] += _BESIDE_SHARPNESS * turned
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +181,7 @@ def optimizers(tower: nn.Module, rate: float) -> list[torch.optim.Optimizer]:
     inner = [p for name, p in tower.named_parameters() if p.ndim == 2 and ".layers." in name]
     chosen = {id(parameter) for parameter in inner} if multiplies_bfloat16(device) else set()
     rest = [p for p in tower.parameters() if id(p) not in chosen]
-    trained: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, lr=rate, betas=(0.9, 0.98), weight_decay=0.01)]
-    if chosen:
-        trained.insert(0, torch.optim.Muon(inner, lr=4 * rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"))
-    for optimizer in trained:
-        for group in optimizer.param_groups:
-            group["initial_lr"] = group["lr"]
-    return trained
+    adam = torch.optim.AdamW(rest, lr=rate, betas=(0.9, 0.98), weight_decay=0.01)
+    if not chosen:
+        return [adam]
+    return [torch.optim.Muon(inner, lr=4 * rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"), adam]

@@ -18,6 +18,7 @@ from models.base import LEARNT
 from models.captions import CAPTIONS, SIDE_PX, Captioner, crop, describable, load_captioner
 from models.eyes import crops
 from models.eyes.drawn import HELD_SEED
+from models.eyes.small import Pace
 from models.network import load_reader
 from models.prompts import Context
 
@@ -136,6 +137,6 @@ def test_a_captioner_learns(tmp_path: Path) -> None:
     given = crops.Crops(pixels, torch.full((64, 2), 12.0), words)
     torch.manual_seed(0)
     captioner = Captioner({"colour": ("red", "blue")})
-    history = crops.teach(captioner, given, 60, 16, 2e-3, tmp_path, lambda *_: None)
+    history = crops.teach(captioner, given, Pace(60, 16, 2e-3), tmp_path, lambda *_: None)
     assert history[-1] < 0.2 * history[0]
     assert crops.measure(captioner, given) == {"colour": pytest.approx(1.0)}

@@ -24,6 +24,7 @@ from models.base import LEARNT
 from models.captions import CAPTIONS
 from models.eyes import spotting
 from models.eyes.drawn import HELD_SEED
+from models.eyes.small import Pace
 from models.network import load_reader
 from models.prompts import Context
 from models.screens import (
@@ -237,12 +238,8 @@ def test_both_learn_what_a_page_shows(page: Shot, tmp_path: Path) -> None:
     spotter, speller = Spotter(), Speller()
     (tmp_path / "spotter").mkdir()
     (tmp_path / "speller").mkdir()
-    spots = spotting.teach_spotter(
-        spotter, screens, spotting.Lessons(30, 2, 2e-3), tmp_path / "spotter", lambda *_: None
-    )
-    lines = spotting.teach_speller(
-        speller, screens, spotting.Lessons(30, 4, 2e-3), tmp_path / "speller", lambda *_: None
-    )
+    spots = spotting.teach_spotter(spotter, screens, Pace(30, 2, 2e-3), tmp_path / "spotter", lambda *_: None)
+    lines = spotting.teach_speller(speller, screens, Pace(30, 4, 2e-3), tmp_path / "speller", lambda *_: None)
     assert spots[-1] < 0.5 * spots[0]
     assert lines[-1] < 0.5 * lines[0]
 
