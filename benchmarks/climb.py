@@ -25,7 +25,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -37,6 +37,7 @@ from environments.registry import load_goals
 from flows.journal import JOURNAL
 from tasks.evidence.statistics import wilson
 from tasks.files import WORK, digest
+from tasks.versions import tag_of
 
 GOALS = (
     "click-button", "click-color", "click-dialog-2", "click-link", "click-shape", "click-tab", "click-widget",
@@ -144,7 +145,7 @@ def founded(folder: Path, seed: int) -> Place:
         shutil.copytree(".ratchet/downloads", place.root / ".ratchet/downloads")
     known = load_goals(Path("data/goals"))
     for name, ids in SETS.items():
-        goals = [vars_of(known[one]) for one in ids]
+        goals = [asdict(known[one]) for one in ids]
         (place.root / f"data/goals/{name}.yaml").write_text(yaml.safe_dump(goals))
     place.set({**COMMON, "seed": seed})
     place.run("dvc", "repro", "--quiet", "demonstrate", "rehearse", "warm_reward")
@@ -159,10 +160,6 @@ def founded(folder: Path, seed: int) -> Place:
 def _clock(place: Place) -> Path:
     """How long the first agent took to train: a file beside the workspace, written when all is founded."""
     return place.root.with_suffix(".json")
-
-
-def vars_of(goal: Any) -> dict[str, Any]:
-    return {name: getattr(goal, name) for name in ("id", "world", "page", "tier", "max_steps")}
 
 
 def measured(place: Place, checkpoint: str, seed: int, results: Results, per_goal: int, sets: Iterable[str]) -> Line:
@@ -196,7 +193,7 @@ def climb(folder: Path, start: Place, arm: str, seed: int, rounds: int, results:
         if known:
             continue
         metrics, decision, monitors = (
-            json.loads(place.git("show", f"round-{number:04d}:data/round/{name}.json"))
+            json.loads(place.git("show", f"{tag_of(number)}:data/round/{name}.json"))
             for name in ("metrics", "decision", "monitors")
         )
         used = "challenger" if decision["reward"]["promoted"] else "champion"
@@ -218,7 +215,7 @@ def climb(folder: Path, start: Place, arm: str, seed: int, rounds: int, results:
 
 def is_made(place: Place, number: int) -> bool:
     """Whether a round of a workspace is made to its end."""
-    return f"round-{number:04d}" in place.git("tag").split() and not (place.root / JOURNAL).exists()
+    return tag_of(number) in place.git("tag").split() and not (place.root / JOURNAL).exists()
 
 
 def make_round(place: Place, number: int) -> float:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from benchmarks.climb import UNSEEN
 from benchmarks.eyes import WAYS, Way
+from benchmarks.figures import within
 from benchmarks.held_out import measure
 from benchmarks.wander import RandomAgent
 from environments.registry import load_goals, open_world
@@ -27,14 +28,13 @@ from environments.types import Action, Candidate, Goal, Instance
 from models.engine import Engine
 from models.network import Network, load_base
 from models.packing import Sample, imitation
-from models.prompts import Context, context_at
+from models.prompts import Context, context_of
 from models.roles import Agent
 from models.training import Schedule, train
 from models.tuning import Tuning, save_tuned, tunable
 from tasks.acceptance import Bar
 from tasks.base import location
 from tasks.demonstrate import demonstrate
-from tasks.evidence.statistics import wilson
 from tasks.files import WORK, read_json, write_json, write_whole
 from tasks.filter import agent_rows
 from tasks.params import load_params
@@ -88,10 +88,8 @@ def samples(network: Network, solved: Iterable[Trajectory], way: Way) -> list[Sa
     """The steps of solved trajectories, shown in one way."""
     found = []
     for trajectory in solved:
-        episode = trajectory.episode
         for row in agent_rows([trajectory], Bar(0.0)):
-            screen = episode.acts[row.step].observation if row.step < len(episode.acts) else episode.last
-            context = way(context_at(episode.instruction, episode.acts[: row.step], screen))
+            context = way(context_of(trajectory.episode, row.step))
             found.append(imitation(network, context, named(network, context, row.action)))
     return found
 
@@ -146,8 +144,7 @@ def rates(counts: dict[str, dict[str, int]], group: str, goals: Sequence[Goal]) 
     wins, count = (sum(counts[goal.id][key] for goal in goals) for key in ("solved", "n"))
     for goal in goals:
         print(f"{group:8} {goal.id:28} {counts[goal.id]['solved']:3}/{counts[goal.id]['n']}")
-    low, high = wilson(wins, count) or (0.0, 1.0)
-    print(f"{group:8} {'all':28} {wins:3}/{count} = {wins / count:.3f} [{low:.3f}, {high:.3f}]", flush=True)
+    print(f"{group:8} {'all':28} {wins:3}/{count} = {wins / count:.3f} {within(wins, count, 3)}", flush=True)
     return wins / count
 
 

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 
 from PIL import Image
 
+from benchmarks.figures import within
 from environments.browser.chromium import VIEWPORT_PX
 from environments.pages.studio import Studio
 from environments.pages.words import lexicon
@@ -30,7 +31,6 @@ from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.prompts import Context
 from tasks.base import location
-from tasks.evidence.statistics import wilson
 
 LINES = 2  # of an answer of several lines, that are looked at
 KINDS = ("exercise", *(generator.__name__ for generator in LESSONS))
@@ -121,11 +121,9 @@ def main() -> None:
     words = lexicon(network.processor.tokenizer)
     shares: dict[str, dict[str, float]] = {}
     for what, hits in read(network, words, arguments.pages).items():
-        low, high = wilson(sum(hits), len(hits)) or (0.0, 1.0)
         shares[what] = {"read": sum(hits) / max(1, len(hits))}
-        print(
-            f"{what:16} {sum(hits):5} of {len(hits):5} {shares[what]['read']:6.3f} [{low:.3f}, {high:.3f}]", flush=True
-        )
+        found = f"{sum(hits):5} of {len(hits):5} {shares[what]['read']:6.3f} {within(sum(hits), len(hits), 3)}"
+        print(f"{what:16} {found}", flush=True)
     with closing(Studio()) as studio:
         lessons = gather(Worksheet(studio, words), arguments.per_kind)
     print(f"{'':10} " + " ".join(f"{way:>18}" for way in WAYS))
@@ -137,8 +135,7 @@ def main() -> None:
             told = answers(engine, [change(lesson.context) for lesson in asked])
             score = sum(right(lesson, answer) for lesson, answer in zip(asked, told, strict=True))
             shares.setdefault(kind, {})[way] = score / len(asked)
-            low, high = wilson(round(score), len(asked)) or (0.0, 1.0)
-            line.append(f"{score / len(asked):6.2f} [{low:.2f}, {high:.2f}]")
+            line.append(f"{score / len(asked):6.2f} {within(round(score), len(asked))}")
         print(f"{kind:10} " + " ".join(line), flush=True)
     print(json.dumps({f"{kind} {way}": share for kind, found in shares.items() for way, share in found.items()}))
 

@@ -14,17 +14,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.figures import within
 from benchmarks.held_out import measure
+from benchmarks.retraining import began_with, earlier, quiet, schedule
 from environments.registry import load_goals
 from models.network import load_base
 from models.packing import Sample
-from models.training import Schedule, train
+from models.training import train
 from models.tuning import save_tuned, with_tuned
 from tasks.acceptance import Bar, Rejection, judge
 from tasks.base import location
 from tasks.curriculum.plan import Plan
-from tasks.evidence.statistics import wilson
-from tasks.files import REHEARSAL, ROUND, STATE, read_json
+from tasks.files import REHEARSAL, ROUND, read_json
 from tasks.filter import agent_rows
 from tasks.params import Params, load_params
 from tasks.records import AgentRow, Trajectory, read_trajectories, write_rows, write_trajectories
@@ -84,26 +85,19 @@ def row_of(arm: Arm, explored: Sequence[Trajectory], verdicts: Mapping[str, bool
 def trained(arm: Arm, explored: Sequence[Trajectory], params: Params, folder: Path) -> None:
     """Write the agent that has learnt from an arm's rows, and as many replayed ones."""
     settings = params.train_agent
-    start = next(one for one in (STATE / "before" / "agent", STATE / "agent") if one.exists())
     base = load_base(location("agent"), params.numerics.dtype, params.prompt.screenshots)
-    network = with_tuned(base, start, trainable=True)
+    network = with_tuned(base, began_with("agent"), trainable=True)
     paths = arm.paths(explored)
     with TemporaryDirectory(prefix="ratchet-filters-") as kept:
         write_trajectories(Path(kept), paths)
         write_rows(Path(kept) / "agent_rows.parquet", AgentRow, agent_rows(paths, arm.bar))
         fresh = agent_samples(Path(kept), network)
-        parts = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{Plan.read().round:04d}")
-        known: list[Sample] = [sample for part in parts for sample in agent_samples(part, network)]
+        known: list[Sample] = [sample for part in earlier() for sample in agent_samples(part, network)]
         older = replayed(known, settings.replay, len(fresh), params.seed)
-        schedule = Schedule(settings.updates, settings.batch_rows, settings.learning_rate, params.seed)
         samples = news(network, [*fresh, *older, *agent_samples(REHEARSAL, network)], settings)
-        train(network, samples, schedule, Path(kept), _quiet)
+        train(network, samples, schedule(settings, params), Path(kept), quiet)
     folder.mkdir()
     save_tuned(network, folder)
-
-
-def _quiet(update: int, loss: float) -> None:
-    """The table is the progress."""
 
 
 def played(arm: Arm, explored: Sequence[Trajectory], params: Params, per_goal: int) -> tuple[int, int]:
@@ -132,8 +126,7 @@ def main() -> None:
         found[name] = {"wrong": counts["wrong"] / max(1, counts["judged"])}
         if per_goal:
             solved, of = played(arm, explored, params, per_goal)
-            low, high = wilson(solved, of) or (0.0, 1.0)
-            line += f"  {solved}/{of} [{low:.2f}, {high:.2f}]"
+            line += f"  {solved}/{of} {within(solved, of)}"
             found[name]["solved"] = solved / of
         print(line, flush=True)
     print(json.dumps(found))

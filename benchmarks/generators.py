@@ -18,11 +18,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.retraining import began_with, earlier, quiet, schedule
 from models.inference import TorchEngine
 from models.network import Network, load_base
 from models.packing import Sample
 from models.roles import RewardModel
-from models.training import Schedule, train
+from models.training import train
 from models.tuning import Tuning, tunable, with_tuned
 from tasks.acceptance import Bar
 from tasks.attack import KNOWN
@@ -31,7 +32,7 @@ from tasks.curriculum.plan import Plan
 from tasks.evaluate import Question, live
 from tasks.evidence.metrics import ACCEPT
 from tasks.evidence.statistics import auc, classification, f1_interval
-from tasks.files import CALIBRATION, ROUND, SEED, STATE, read_json
+from tasks.files import CALIBRATION, ROUND, SEED, read_json
 from tasks.generators import Generator
 from tasks.params import Params, Train, load_params
 from tasks.records import RewardRow, read_rows, read_trajectories, write_rows
@@ -85,11 +86,9 @@ def first(without: str, params: Params) -> RewardModel:
 
 def again(without: str, params: Params) -> RewardModel:
     """The round's champion, retrained on all rows of the round but those of a generator, and as many replayed ones."""
-    start = next(one for one in (STATE / "before" / "reward", STATE / "reward") if one.exists())
-    network = with_tuned(_base(params), start, trainable=True)
+    network = with_tuned(_base(params), began_with("reward"), trainable=True)
     fresh = _samples(ROUND / "scored", of_round(without, params), network, params)
-    parts = sorted(part for part in (STATE / "corpus").iterdir() if part.name != f"round-{Plan.read().round:04d}")
-    known = [sample for part in parts for sample in reward_samples(part, network, params.reward.ranking)]
+    known = [sample for part in earlier() for sample in reward_samples(part, network, params.reward.ranking)]
     older = replayed(known, params.train_reward.replay, len(fresh), params.seed)
     attacks = _samples(KNOWN, attacked(), network, params) if without != Generator.ATTACK else []
     samples = [*fresh, *older, *attacks]
@@ -108,14 +107,9 @@ def _samples(dataset: Path, rows: Sequence[RewardRow], network: Network, params:
 
 
 def _trained(network: Network, samples: Sequence[Sample], settings: Train, params: Params) -> RewardModel:
-    schedule = Schedule(settings.updates, settings.batch_rows, settings.learning_rate, params.seed)
     with TemporaryDirectory(prefix="ratchet-generators-") as kept:
-        train(network, samples, schedule, Path(kept), _quiet)
+        train(network, samples, schedule(settings, params), Path(kept), quiet)
     return RewardModel(TorchEngine(network), calibrated(network, DEMONSTRATIONS / CALIBRATION))
-
-
-def _quiet(update: int, loss: float) -> None:
-    """The table is the progress."""
 
 
 def figures(model: RewardModel, questions: Sequence[Question]) -> dict[str, Any]:

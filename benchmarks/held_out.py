@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.figures import within
 from environments.registry import load_goals
 from environments.types import Goal, Instance
 from models.engine import Engine, Source
 from models.roles import Agent
-from tasks.evidence.statistics import wilson
 from tasks.files import STATE
 from tasks.params import load_params
 from tasks.search import Proposer
@@ -90,8 +90,8 @@ def main() -> None:
     with TemporaryDirectory(prefix="ratchet-held-out-") as kept:
         found = measure(load_goals(asked.goals).values(), asked.per_goal, asked.agent, Path(kept), first=asked.first)
     for goal, counts in found.items():
-        low, high = wilson(counts["solved"], counts["n"]) or (0.0, 1.0)
-        print(f"{counts['tier']} {goal:28} {counts['solved']:4}/{counts['n']:<4} [{low:.2f}, {high:.2f}]")
+        wins, of = counts["solved"], counts["n"]
+        print(f"{counts['tier']} {goal:28} {wins:4}/{of:<4} {within(wins, of)}")
     print(json.dumps(found))
 
 

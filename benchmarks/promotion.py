@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from benchmarks.figures import within
 from tasks import versions
 from tasks.decide import decide
 from tasks.evidence.looks import Verdict, until_settled
-from tasks.evidence.statistics import wilson
 from tasks.records import read_trajectories
 from tasks.rounds import past_rounds
 
@@ -53,8 +53,8 @@ class Outcome:
     mean_looks: float
 
     def __str__(self) -> str:
-        low, high = wilson(self.promoted, self.decisions) or (0, 1)
-        return f"{self.promoted / self.decisions:.4f} [{low:.4f}, {high:.4f}]  {self.mean_looks:.2f} looks"
+        rate, interval = self.promoted / self.decisions, within(self.promoted, self.decisions, 4)
+        return f"{rate:.4f} {interval}  {self.mean_looks:.2f} looks"
 
 
 def goal_rates(rollouts: dict[str, list[bool]]) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.shapes import SCREENSHOTS
-from benchmarks.training import RATE, clock, completed, opened, trajectory
+from benchmarks.training import by_hand, clock, completed, opened, trajectory
 from environments.types import COMPLETE, Action, Kind
 from models.inference import TorchEngine
 from models.network import NEGATIVE, POSITIVE, Network
@@ -97,25 +97,9 @@ def unpacked(network: Network, asked: Query) -> Tensor:
     return functional.cross_entropy(margins(network, asked), labels)
 
 
-def by_hand(value_of: Callable[[Network, Query], Tensor]) -> Callable[[Network, Sequence[Query]], float]:
+def learnt(value_of: Callable[[Network, Query], Tensor]) -> Callable[[Network, Sequence[Query]], float]:
     """What trains on queries, an update each, and tells the seconds of all but the first."""
-
-    def train(network: Network, queries: Sequence[Query]) -> float:
-        weights = [weight for weight in network.model.parameters() if weight.requires_grad]
-        optimizer = torch.optim.AdamW(weights, lr=RATE)
-        began = clock()
-        for number, asked in enumerate(queries):
-            if number == 1:
-                began = clock()
-            optimizer.zero_grad(set_to_none=True)
-            with network.autocast():
-                value = value_of(network, asked)
-            value.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(weights, 1.0)
-            optimizer.step()
-        return clock() - began
-
-    return train
+    return lambda network, queries: by_hand(network, len(queries), lambda number: value_of(network, queries[number]))
 
 
 def trl(network: Network, queries: Sequence[Query]) -> float:
@@ -131,8 +115,8 @@ def conversation(network: Network, context: Context, action: str, label: bool) -
 
 
 TRAINING: dict[str, Callable[[Network, Sequence[Query]], float]] = {
-    "packed": by_hand(packed),
-    "separate rows": by_hand(unpacked),
+    "packed": learnt(packed),
+    "separate rows": learnt(unpacked),
     "TRL": trl,
 }
 

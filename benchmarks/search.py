@@ -18,13 +18,13 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.figures import within
 from environments.registry import load_goals, open_world
 from environments.types import Action, Candidate, Goal, Instance, Observation, Start, World
 from models.calibration import Calibration
 from models.engine import Source, members
-from models.prompts import Context, context_at
+from models.prompts import Context, context_of
 from models.roles import Agent, RewardModel, load_reward_model
-from tasks.evidence.statistics import wilson
 from tasks.files import SEED, STATE
 from tasks.params import Params, load_params
 from tasks.records import read_trajectories
@@ -195,11 +195,7 @@ def _paths() -> Iterator[list[Context]]:
     """The steps of the longest demonstrations: the most that steps share."""
     longest = sorted(read_trajectories(SEED / "demonstrations"), key=lambda item: -len(item.episode.acts))
     for trajectory in longest[:3]:
-        episode = trajectory.episode
-        yield [
-            context_at(episode.instruction, episode.acts[:place], step.observation)
-            for place, step in enumerate(episode.acts)
-        ]
+        yield [context_of(trajectory.episode, place) for place in range(len(trajectory.episode.acts))]
 
 
 def _candidates(context: Context) -> list[Action]:
@@ -234,14 +230,13 @@ def report(rates: dict[str, float], found: list[dict[str, Any]]) -> dict[str, An
     for method in METHODS:
         rows = [row for row in found if row["method"] == method]
         wins, count = sum(row["success"] for row in rows), len(rows)
-        low, high = wilson(wins, count) or (0.0, 1.0)
         mean = {key: sum(row[key] for row in rows) / count for key in ("any", "steps", "replayed", "wall")}
         wall = sum(row["wall"] for row in rows)
         model, world = (sum(row.get(key, 0.0) for row in rows) / wall for key in ("model", "world"))
         name = method.replace(", ", "_").replace(" ", "_")
         ratios[f"success_{name}"], ratios[f"busier_share_{name}"] = wins / count, max(model, world)
         print(
-            f"{method:20}  {wins:3}/{count:3} = {wins / count:.2f} [{low:.2f}, {high:.2f}]  {mean['any']:8.2f}  "
+            f"{method:20}  {wins:3}/{count:3} = {wins / count:.2f} {within(wins, count)}  {mean['any']:8.2f}  "
             f"{mean['steps']:5.1f}  {mean['replayed']:8.1f}  {mean['wall']:10.1f}  {model:.3f}  {world:.3f}"
         )
     ratios["busier_share"] = ratios["busier_share_beam"]

@@ -92,12 +92,12 @@ def packed(job: Job) -> float:
     side_by_side(network.model.get_base_model())
     samples = [[imitation(network, *item) for item in batch] for batch in job.batches]
     with laid_ahead(network, samples.__getitem__, len(samples)) as laid:
-        return by_hand(job, lambda number: loss_of(network, laid(number)))
+        return by_hand(job.network, len(job.batches), lambda number: loss_of(network, laid(number)))
 
 
 def unpacked(job: Job) -> float:
     one_by_one(job.network.model.get_base_model())
-    return by_hand(job, lambda number: plain(job.network, job.batches[number]))
+    return by_hand(job.network, len(job.batches), lambda number: plain(job.network, job.batches[number]))
 
 
 def one_by_one(model: Any) -> None:
@@ -122,16 +122,16 @@ def plain(network: Network, batch: Sequence[tuple[Context, str]]) -> Tensor:
     return functional.cross_entropy(logits.flatten(0, 1), network.place(wanted).flatten())
 
 
-def by_hand(job: Job, value_of: Callable[[int], Tensor]) -> float:
+def by_hand(network: Network, batches: int, value_of: Callable[[int], Tensor]) -> float:
     """Seconds of all batches but the first, from the loss of a batch by its number."""
-    weights = [weight for weight in job.network.model.parameters() if weight.requires_grad]
+    weights = [weight for weight in network.model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(weights, lr=RATE)
     began = clock()
-    for number in range(len(job.batches)):
+    for number in range(batches):
         if number == 1:
             began = clock()
         optimizer.zero_grad(set_to_none=True)
-        with job.network.autocast():
+        with network.autocast():
             value = value_of(number)
         value.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
