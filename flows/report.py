@@ -48,24 +48,24 @@ def verdicts(decision: Decision) -> list[str]:
     return [f"{model}: {_change(verdict)}{verdict['reason']}" for model, verdict in decision.items()]
 
 
-def headline(number: int, decision: Decision) -> str:
-    """The first line of a round's commit."""
+def headline(decision: Decision) -> str:
+    """What came of a round: who was promoted, and who is back."""
     promoted = [model for model, verdict in decision.items() if verdict["promoted"]]
     back = [model for model, verdict in decision.items() if verdict.get("rolled_back")]
     news = [
         f"{' and '.join(models)} {what}" for models, what in ((promoted, "promoted"), (back, "rolled back")) if models
     ]
-    return f"Round {number}: " + (", ".join(news) or "champions kept")
+    return ", ".join(news) or "champions kept"
 
 
 def round_message(number: int, decision: Decision) -> str:
     """The message of the commit that holds what a round made."""
-    return "\n\n".join([headline(number, decision), "\n".join(verdicts(decision))])
+    return "\n\n".join([f"Round {number}: {headline(decision)}", "\n".join(verdicts(decision))])
 
 
 def promotion_message(number: int, decision: Decision) -> str:
     """The message of the commit that moves the state."""
-    title = f"State of round {number + 1}: {headline(number, decision).partition(': ')[2]} in round {number}"
+    title = f"State of round {number + 1}: {headline(decision)} in round {number}"
     return "\n\n".join([title, "\n".join(verdicts(decision))])
 
 
@@ -115,8 +115,8 @@ def _progress(made: PastRound) -> str:
     success = _figure(made.success(made.in_use("agent")).get("rate"))
     judge = made.in_use("reward")
     steps, outcomes = (_figure(made.judging(judge, query).get("f1")) for query in ("step", "outcome"))
-    promoted = headline(made.number, made.decision).partition(": ")[2]
-    return f"{made.tag}: agent success {success}; reward model F1 of steps {steps}, of outcomes {outcomes}; {promoted}"
+    judging = f"reward model F1 of steps {steps}, of outcomes {outcomes}"
+    return f"{made.tag}: agent success {success}; {judging}; {headline(made.decision)}"
 
 
 def _figure(value: float | None) -> str:
