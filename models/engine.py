@@ -99,7 +99,11 @@ class Source:
     served: Mapping[str, Served] = field(default_factory=dict)
 
     def engine(self, checkpoint: Path) -> Engine:
-        """What runs the base of its role with a stored checkpoint, which is no ensemble."""
+        """What runs the base of its role with a stored checkpoint, which is no ensemble.
+
+        Raises:
+            EngineError: the base cannot be had, or does not load.
+        """
         base = self.bases[role_of(checkpoint)]
         if self.served:
             from models.network import load_reader

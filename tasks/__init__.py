@@ -1,1 +1,1 @@
-"""What a stage does: one module a stage. What several stages use has a folder a subject (docs/architecture.md)."""
+"""What a stage does: one module a stage, beside modules and folders of what stages share (docs/architecture.md)."""

@@ -1,11 +1,12 @@
-"""The errors people see, by boundary. The command line prints one line and exits with 2; with 130 for an interruption.
+"""The errors people see, by boundary. The command line prints one line and exits with 2; with 75 for an
+edited stage, with 130 for an interruption.
 
 RatchetError
  +-- ParamsError      params.yaml or a goal file breaks a rule
  +-- RecordError      a shard, row or checkpoint cannot be read
  +-- GateError        a data gate failed
  +-- WorkspaceError   git, DVC or the remote is not as a round needs it
- +-- BusyError        another round holds the workspace
+ +-- BusyError        another round, or a stage, holds the workspace
  +-- StageError       a stage ended with an error
  |    +-- Interruption  by ctrl-C
  |    +-- Edited        what it read was edited while it ran
@@ -36,7 +37,7 @@ class WorkspaceError(RatchetError):
 
 
 class BusyError(RatchetError):
-    """Another round holds the workspace."""
+    """Another round, or a stage that is still running, holds the workspace."""
 
 
 class StageError(RatchetError):

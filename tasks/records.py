@@ -53,7 +53,7 @@ class Trajectory:
     ``id`` is ``round-0001/goal/seed/n`` (``seed/goal/seed/n`` for demonstrations). ``agent`` and ``reward``
     are content hashes of the models, "" where none was used. A continuation names the trajectory it continues
     in ``parent`` and how many of its steps it shares in ``shared``. ``verdict`` is the world's own, and only
-    evaluation fills it: nothing that chooses, scores, filters or trains has it.
+    evaluation and the audit fill it: nothing that chooses, scores, filters or trains has it.
     """
 
     id: str
