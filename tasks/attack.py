@@ -66,7 +66,7 @@ def run(params: Params) -> None:
 
 
 def _tried(params: Params, drawn: Sequence[tuple[Trajectory, list[int]]]) -> list[Assault]:
-    units = [(one.id.replace("/", "-"), (one, steps)) for one, steps in drawn]
+    units = [(one.id, (one, steps)) for one, steps in drawn]
     with (
         engines("attack", params, [STATE / "reward"]) as source,
         crew(make_worker, (source,), params.numerics.threads) as workers,

@@ -34,7 +34,7 @@ def run(params: Params) -> None:
             f"goal {min(unknown)!r}: not in {params.goals}; put it back, or run `dvc repro -s -f propose`"
         )
     instances = [(_instance(goals, one), one.temperature) for one in plan.instances]
-    units = [(unit[0].name.replace("/", "-"), unit) for unit in instances]
+    units = [(unit[0].name, unit) for unit in instances]
     with (
         engines("explore", params, [STATE / "agent", STATE / "reward"]) as source,
         crew(make_worker, (plan.applied(params), plan.round, source), params.numerics.threads) as workers,

@@ -27,7 +27,7 @@ def run(params: Params) -> None:
 
 def _scored(params: Params, lacking: Collection[str]) -> Iterator[Trajectory]:
     """All trajectories, those of the instances that are ``lacking`` something scored by workers."""
-    units = [(name.replace("/", "-"), list(group)) for name, group in _by_instance() if name in lacking]
+    units = [(name, list(group)) for name, group in _by_instance() if name in lacking]
     with (
         engines("score", params, [STATE / "reward"]) as source,
         crew(make_worker, (source,), params.numerics.threads) as workers,

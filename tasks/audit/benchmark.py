@@ -146,7 +146,7 @@ def _ask(judge: Scorer, item: Labelled, whole_path: bool) -> dict[str, Any]:
 
 
 def _gather(params: Params, instances: Sequence[tuple[Part, Instance]], scratch: Path) -> list[Labelled]:
-    units = [(instance.name.replace("/", "-"), (part, instance)) for part, instance in instances]
+    units = [(instance.name, (part, instance)) for part, instance in instances]
     with crew(make_gatherer, (params, _source(params)), params.numerics.threads) as workers:
         found = list(
             spread("audit: cases", workers, units, scratch / "material", LABELLED, lambda unit: unit[1].goal.max_steps)
@@ -163,8 +163,8 @@ def _score(
     scratch: Path,
 ) -> dict[str, list[Scores]]:
     grouped = groupby(found, key=lambda item: item.trajectory.episode.instance.name)
-    groups = [(name.replace("/", "-"), list(group)) for name, group in grouped]
-    units = [(f"{name}-{place}.json", (name, group)) for name in names for place, (_, group) in enumerate(groups)]
+    groups = [list(group) for _, group in grouped]
+    units = [(f"{name}-{place}.json", (name, group)) for name in names for place, group in enumerate(groups)]
     with crew(make_scorer, (_source(params), adapters, vision), params.numerics.threads) as workers:
         rows = iter(list(spread("audit: scores", workers, units, scratch / "scores", JSON)))
     return {name: [Scores(**next(rows)) for _ in found] for name in names}

@@ -84,17 +84,18 @@ def spread(
     Args:
         what: the word before the progress line.
         workers: a :func:`crew`; after an error it takes no more units.
-        units: (name, unit); a name is unique and fit for a file name.
+        units: (name, unit); a name is unique and, with a dash for each slash, fit for a file name.
         scratch: where finished units are kept between attempts.
         size: how long a unit may take; the longest are begun first, so that no worker ends alone.
     """
-    unfinished = [(name, unit) for name, unit in units if not _whole(scratch / name, keep)]
+    places = [(scratch / name.replace("/", "-"), unit) for name, unit in units]
+    unfinished = [(place, unit) for place, unit in places if not _whole(place, keep)]
     missing = sorted(unfinished, key=lambda pair: -size(pair[1]))
     finished = len(units) - len(missing)
     progress = Progress(what, len(units), finished)
     if finished:
         log.info("%s: %d of %d were finished before", what, finished, len(units))
-    jobs = [workers.submit(_do, unit, scratch / name, keep) for name, unit in missing]
+    jobs = [workers.submit(_do, unit, place, keep) for place, unit in missing]
     try:
         for job in as_completed(jobs):
             job.result()
@@ -102,7 +103,7 @@ def spread(
     except BaseException:
         workers.shutdown(wait=False, cancel_futures=True)  # what is not begun yet is for the next attempt
         raise
-    return chain.from_iterable(keep.read(scratch / name) for name, _ in units)
+    return chain.from_iterable(keep.read(place) for place, _ in places)
 
 
 def _context() -> BaseContext:
