@@ -27,7 +27,7 @@ _GOALS = ((), ("goals",), ("android", "goals"))  # the keys of the list of goals
 
 
 class Section(BaseModel):
-    """A part of a file, without keys it does not know."""
+    """A part of a file: frozen, and without keys it does not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
+from environments.goalfile import Section
 from models.roles import Together
 from tasks.acceptance import Bar
 from tasks.errors import ParamsError
@@ -15,12 +16,6 @@ from tasks.evidence.looks import HELD_OUT, most
 from tasks.generators import Generator
 
 PARAMS = Path("params.yaml")
-
-
-class Section(BaseModel):
-    """A part of the file: frozen, and without keys it does not know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Numerics(Section):
@@ -32,7 +27,7 @@ class Numerics(Section):
 
 
 class Engine(Section):
-    """What runs the models in explore, score and evaluate: ``torch`` in the workers, or a ``vllm`` server.
+    """What runs the models in explore, score, attack and evaluate: ``torch`` in the workers, or a ``vllm`` server.
 
     ``url`` is the address of a vLLM server that runs already; without one a stage starts its own (`make vllm`).
     """

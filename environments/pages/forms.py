@@ -21,7 +21,7 @@ from environments.pages.blocks import (
     text_field,
 )
 from environments.pages.figures import icon
-from environments.pages.job import Job, Move, listed, sought
+from environments.pages.job import Job, Move, sought
 
 _WRITE = (
     'write "{value}" at {field}', 'put "{value}" into {field}', '{field} shall be "{value}"',
@@ -153,7 +153,7 @@ def tick_many(job: Job) -> None:
 def _ticked(job: Job, block: str, boxes: Sequence[Thing], fewest: int, most: int) -> None:
     chooser = job.draft.chooser
     chosen = chooser.sample(boxes, chooser.randint(fewest, min(most, len(boxes))))
-    job.add(block, _TICK, [Move(mark=box.mark) for box in chosen], names=listed([box.text for box in chosen]))
+    job.add(block, _TICK, [Move(mark=box.mark) for box in chosen], names=", ".join(box.text for box in chosen))
 
 
 def tick_all(job: Job) -> None:
@@ -166,7 +166,7 @@ def untick(job: Job) -> None:
     """One or two boxes are cleared."""
     block, boxes = job.made(lambda draft: checkboxes(draft, ticked=1.0))
     chosen = job.draft.chooser.sample(boxes, job.draft.chooser.randint(1, 2))
-    job.add(block, _UNTICK, [Move(mark=box.mark) for box in chosen], names=listed([box.text for box in chosen]))
+    job.add(block, _UNTICK, [Move(mark=box.mark) for box in chosen], names=", ".join(box.text for box in chosen))
 
 
 def pick(job: Job) -> None:

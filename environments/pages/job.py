@@ -60,11 +60,6 @@ class Job:
 Part = Callable[[Job], None]
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names in a row, with commas between them."""
-    return ", ".join(names)
-
-
 def sought(text: str, bottom_px: float, height_px: int) -> list[Move]:
     """The scrolls that bring up a text that ends so far below the beginning of a list that is ``height_px`` high."""
     return [Move(seek=text)] * ceil(max(0.0, bottom_px - height_px) / (_SCROLL_SHARE * height_px))

@@ -19,7 +19,7 @@ from environments.pages.blocks import (
 )
 from environments.pages.figures import COLOURS, SHAPES
 from environments.pages.forms import row_of_buttons
-from environments.pages.job import Job, Move, listed
+from environments.pages.job import Job, Move
 from environments.pages.wordings import facts, kinds, single
 
 _FOLLOW = ("follow {name}", 'go where "{name}" leads', "take the link {name}", 'visit "{name}"')
@@ -140,7 +140,7 @@ def in_order(job: Job) -> None:
     block, buttons = job.made(lambda draft: row_of_buttons(draft, 3, 5))
     chosen = job.draft.chooser.sample(buttons, job.draft.chooser.randint(2, 3))
     job.ordered = True
-    job.add(block, _IN_ORDER, [Move(mark=one.mark) for one in chosen], names=listed([one.text for one in chosen]))
+    job.add(block, _IN_ORDER, [Move(mark=one.mark) for one in chosen], names=", ".join(one.text for one in chosen))
 
 
 def extreme(job: Job) -> None:
