@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
@@ -48,11 +48,8 @@ def differences(goal: Goal) -> list[str]:
             if not actions:
                 return [f"seed {seed}: the goal is reached before anything is done"]
             for again in (world, other):
-                screens = _screens(again, goal, seed, actions)
-                for step, (before, now) in enumerate(zip_longest(seen, screens)):
-                    if before != now:
-                        done = " | ".join(map(str, actions[:step])) or "the reset"
-                        return [f"seed {seed}, after {done}:", *_changed(before, now)]
+                if found := _first_difference(seen, _screens(again, goal, seed, actions), actions):
+                    return [f"seed {seed}, {found[0]}", *found[1:]]
     return []
 
 
@@ -75,6 +72,17 @@ def _screens(world: World, goal: Goal, seed: int, actions: list[Action]) -> Iter
         if world.ended:
             return
         yield world.step(action)
+
+
+def _first_difference(
+    seen: Sequence[Observation], screens: Iterable[Observation], actions: Sequence[Action]
+) -> list[str]:
+    """After what a screen is first not as it was seen, and how; nothing where all are the same."""
+    for step, (before, now) in enumerate(zip_longest(seen, screens)):
+        if before != now:
+            done = " | ".join(map(str, actions[:step])) or "the reset"
+            return [f"after {done}:", *_changed(before, now)]
+    return []
 
 
 def _changed(before: Observation, now: Observation | None) -> list[str]:
