@@ -51,7 +51,7 @@ def find_adb() -> Path:
         WorldError: when there is none.
     """
     named = os.environ.get("RATCHET_ADB")
-    if named is not None and not (os.access(named, os.X_OK) and Path(named).is_file()):
+    if named and not (os.access(named, os.X_OK) and Path(named).is_file()):
         raise WorldError(f"RATCHET_ADB={named}: it must name a program; correct or unset it")
     if found := named or shutil.which("adb"):
         return Path(found)

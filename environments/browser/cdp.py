@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from environments.programs import last_words
 from environments.types import WorldError
 
 _BROWSER_READS, _BROWSER_WRITES = 3, 4  # the descriptors that --remote-debugging-pipe stands for
@@ -162,12 +163,6 @@ class Pipe:
 
     def _died(self) -> WorldError:
         return WorldError(f"the browser (process {self.pid}) died; its last words: {last_words(self._log)}")
-
-
-def last_words(log: Path) -> str:
-    """The last line of a process's log that says something."""
-    lines = log.read_text(errors="replace").split("\n") if log.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")[:300]
 
 
 def _pipe() -> tuple[int, int]:

@@ -12,16 +12,15 @@ import base64
 import os
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from environments.browser.cdp import Pipe, Refused
 from environments.browser.keys import key_event
 from environments.home import Home
+from environments.programs import kept_variables
 from environments.types import Action, Element, Kind, WorldError, swipe_end
 
-VIEWPORT_PX = (160, 210)
 NO_HOST = "MAP * ~NOTFOUND"  # not even an address written in digits
 ACTION_MS = 400  # of the page's time, that an action takes
 WAIT_MS = 1000  # of the page's time, that a wait takes
@@ -29,7 +28,6 @@ TIMEOUT_S = 10.0  # for one answer of the browser: a hung one is given up after 
 START_TIMEOUT_S = 60.0  # a cold start on a busy machine
 _PNG = {"format": "png", "optimizeForSpeed": True}  # packed in a third of the time, a third larger
 _FRAMES_TO_DRAW = 50
-_KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")  # a person's own fonts and language would change the pixels
 # The browser sets these while its other threads read the environment; where they are there, nothing has to move for it,
 # and no thread reads what is freed.
 _SET_BY_BROWSER = {"DBUS_SESSION_BUS_ADDRESS": "disabled:", "FC_FONTATIONS": "1", "VK_ICD_FILENAMES": ""}
@@ -78,15 +76,14 @@ _FRAMES_ON_COMMAND = (
 _FRAMES_AT_ONCE = ("--disable-frame-rate-limit",)  # else each screenshot waits for the screen's next refresh
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(NamedTuple):
     """A viewport in CSS pixels, each a pixel of the screenshot."""
 
     width: int
     height: int
 
 
-MINIWOB_SCREEN = Screen(*VIEWPORT_PX)
+VIEWPORT_PX = Screen(160, 210)
 
 
 def listed(found: Iterable[Any]) -> tuple[Element, ...]:
@@ -134,7 +131,7 @@ class Browser:
         root: Path | str,
         scripts: Sequence[Path] = (),
         timeout_s: float = TIMEOUT_S,
-        screen: Screen = MINIWOB_SCREEN,
+        screen: Screen = VIEWPORT_PX,
         hosts: str = NO_HOST,
     ) -> None:
         self._root = root.resolve().as_uri() + "/" if isinstance(root, Path) else root
@@ -214,8 +211,7 @@ class Browser:
         elif action.kind is Kind.LONG_PRESS and action.point is not None:
             self.drag(action.point, action.point, WAIT_MS)
         elif action.kind is Kind.SWIPE and action.point is not None:
-            size = self._screen.width, self._screen.height
-            self.drag(action.point, swipe_end(action.point, action.text, size), 0)
+            self.drag(action.point, swipe_end(action.point, action.text, self._screen), 0)
         elif action.kind is Kind.SCROLL:
             self.scroll(-1 if action.text in ("up", "left") else 1, across=action.text in ("left", "right"))
         self.pass_time(WAIT_MS if action.kind is Kind.WAIT else ACTION_MS)
@@ -298,8 +294,7 @@ class Browser:
         frames = _FRAMES_ON_COMMAND if commands_frames else _FRAMES_AT_ONCE
         rules = f"--host-resolver-rules={self._hosts}"
         command = [str(find_browser()), *_FLAGS, *frames, rules, f"--user-data-dir={home}"]
-        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        environment |= {"HOME": str(home), "TZ": "UTC", "LANG": "en_US.UTF-8"} | _SET_BY_BROWSER
+        environment = kept_variables() | {"HOME": str(home), "TZ": "UTC", "LANG": "en_US.UTF-8"} | _SET_BY_BROWSER
         self._pipe = Pipe(command, environment, home / "log.txt", self._on_event, START_TIMEOUT_S)
         self._commands_frames = commands_frames
         self._session = None
@@ -311,7 +306,7 @@ class Browser:
     def _prepare(self) -> None:
         """Set up the page: its viewport, its clock, and what it may reach."""
         source = "\n".join(path.read_text(encoding="utf-8") for path in self._scripts)
-        screen = {"width": self._screen.width, "height": self._screen.height, "deviceScaleFactor": 1, "mobile": False}
+        screen = {**self._screen._asdict(), "deviceScaleFactor": 1, "mobile": False}
         self._call("Page.enable")
         self._call("Inspector.enable")
         self._call("Fetch.enable", patterns=[{"urlPattern": "*"}])

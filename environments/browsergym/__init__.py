@@ -20,9 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from environments.browser.cdp import last_words
 from environments.episodic import EpisodicWorld, held
 from environments.home import Home
+from environments.programs import last_words
 from environments.types import (
     WAYS,
     Action,

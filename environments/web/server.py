@@ -15,15 +15,14 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from environments import keeper
-from environments.browser.cdp import last_words
 from environments.goalfile import fill
 from environments.home import Home
+from environments.programs import kept_variables, last_words
 from environments.types import WorldError
 from environments.web.file import App
 
 HOST = "app.localhost"  # what pages and the server see, whatever the port: it stands in links and cookies
 LOOK_EVERY_S, ANSWER_S = 0.05, 60
-_KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")
 
 
 class Server:
@@ -63,8 +62,7 @@ class Server:
     @property
     def environment(self) -> dict[str, str]:
         """The whole environment of the server and of commands."""
-        kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        return kept | {"HOME": str(self._home.path), "TZ": "UTC", "LANG": "C.UTF-8"} | self._app.env
+        return kept_variables() | {"HOME": str(self._home.path), "TZ": "UTC", "LANG": "C.UTF-8"} | self._app.env
 
     def restart(self) -> None:
         """End the server where it runs, copy its data anew and start it."""
