@@ -13,10 +13,9 @@ from typing import Annotated
 import typer
 
 from environments.types import WorldError
-from tasks.errors import BusyError, Edited, Interruption, RatchetError, WorkspaceError
+from tasks.errors import BusyError, RatchetError, WorkspaceError
 
 NIGHTLY = "0 2 * * *"
-BROKE, REFUSED, EDITED, STOPPED = 1, 2, 75, 130
 
 app = typer.Typer(
     name="ratchet",
@@ -42,7 +41,7 @@ def main() -> None:
         if _verbose():
             traceback.print_exc()
         print(f"ratchet: {error}", file=sys.stderr)
-        sys.exit(_status(error))
+        sys.exit(error.status if isinstance(error, RatchetError) else 1)
 
 
 @app.callback()
@@ -223,13 +222,6 @@ def evaluate_reward(
     from tasks.audit import benchmark
 
     print("\n".join(benchmark.run(per_goal, first_seed, vision, of_round or ())), flush=True)
-
-
-def _status(error: Exception) -> int:
-    for kind, status in {Interruption: STOPPED, Edited: EDITED}.items():
-        if isinstance(error, kind):
-            return status
-    return BROKE if isinstance(error, WorldError) else REFUSED
 
 
 def _add_to_log(path: Path, text: str) -> None:

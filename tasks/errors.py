@@ -1,5 +1,4 @@
-"""The errors people see, by boundary. The command line prints one line and exits with 2; with 75 for an
-edited stage, with 130 for an interruption.
+"""The errors people see, by boundary. The command line prints one in a line and exits with its status.
 
 RatchetError
  +-- ParamsError      params.yaml or a goal file breaks a rule
@@ -18,6 +17,8 @@ from __future__ import annotations
 
 class RatchetError(Exception):
     """Base of every error with a message for a person: the thing, the value, the rule, the next command."""
+
+    status = 2  # that the command line exits with
 
 
 class ParamsError(RatchetError, ValueError):
@@ -47,9 +48,13 @@ class StageError(RatchetError):
 class Interruption(StageError):
     """A stage was ended by ctrl-C."""
 
+    status = 130
+
 
 class Edited(StageError):
     """What a stage read was edited while it ran: its outputs are not those of what is there now."""
+
+    status = 75
 
 
 class ChatError(RatchetError):

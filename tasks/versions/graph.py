@@ -23,7 +23,6 @@ from tasks.files import SEED, STATE, WORK, copy, write_whole
 
 FILE, LOCK = Path("dvc.yaml"), Path("dvc.lock")
 LOCK_COPY = WORK / "dvc.lock"  # as it was before the stage now running
-REFUSED, EDITED = 2, 75  # how `ratchet stage` ends when it has said what is wrong, or that its inputs were edited
 
 
 class StageCrash(StageError):
@@ -305,9 +304,9 @@ def _stage_error(name: str, cause: BaseException, began: float) -> StageError:
         return Interruption(f"stage {name} was interrupted; `ratchet round` goes on from here")
     how = f"was killed by signal {killed_by}" if killed_by > 0 else f"ended with exit status {code}"
     said = f"stage {name} {how}{_last_word(log_of(name), began)}; its log is {log_of(name)}; "
-    if code == EDITED:
+    if code == Edited.status:
         return Edited(f"{said}`ratchet round` makes it again")
-    if code == REFUSED:
+    if code == StageError.status:
         return StageError(f"{said}mend what it names, then `ratchet round` goes on from here")
     return StageCrash(f"{said}`ratchet round` goes on from here")
 
