@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
 from workspace import CHECKOUT, Workspace
+
+from flows.cli import _status
+from tasks.errors import Edited, StageError
+from tasks.versions import graph
 
 SLOW = {"torch", "mlflow", "prefect", "dvc", "transformers"}
 
@@ -53,6 +60,17 @@ def test_a_stage_that_refuses_says_so_in_its_log(workspace: Workspace) -> None:
     assert refused.stderr == workspace.text(".ratchet/logs/no-such-stage.log")
 
 
+@pytest.fixture
+def shop(tmp_path: Path, env: dict[str, str]) -> Workspace:
+    """The real stages and params in a workspace whose one goal is of a world of its own, still to be written."""
+    workspace = Workspace(tmp_path / "shop", env)
+    for name in ("dvc.yaml", "params.yaml"):
+        workspace.write(name, (CHECKOUT / name).read_text().replace("data/goals/starter.yaml", "data/goals/shop.yaml"))
+    goal = '- {id: buy, world: "my_worlds.shop:Shop", page: click-button, tier: 1, max_steps: 3}\n'
+    workspace.write("data/goals/shop.yaml", goal)
+    return workspace
+
+
 SHOP = """
 from environments.types import WorldError
 
@@ -64,19 +82,67 @@ class Shop:
     def close(self):
         pass
 """
+# Its first customer is never served, and the next ones find it closed.
+SLOW_SHOP = """
+import signal
+from pathlib import Path
+
+from environments.types import WorldError
 
 
-def test_a_world_may_be_a_module_of_the_checkout(tmp_path: Path, env: dict[str, str]) -> None:
+class Shop:
+    def reset(self, goal, seed):
+        if Path("served").exists():
+            raise WorldError(f"{goal.page} is closed")
+        Path("served").touch()
+        print("at work", flush=True)
+        signal.pause()
+
+    def close(self):
+        pass
+"""
+
+
+def test_a_world_may_be_a_module_of_the_checkout(shop: Workspace) -> None:
     """The command as it is installed, which does not look for modules where it runs."""
-    workspace = Workspace(tmp_path, env)
-    for name in ("dvc.yaml", "params.yaml"):
-        workspace.write(name, (CHECKOUT / name).read_text().replace("data/goals/starter.yaml", "data/goals/shop.yaml"))
-    workspace.write("my_worlds/shop.py", SHOP)
-    goal = '- {id: buy, world: "my_worlds.shop:Shop", page: click-button, tier: 1, max_steps: 3}\n'
-    workspace.write("data/goals/shop.yaml", goal)
+    shop.write("my_worlds/shop.py", SHOP)
     installed = Path(sys.executable).with_name("ratchet")
-    done = workspace.run(str(installed), "stage", "demonstrate", PYTHONPATH="")
+    done = shop.run(str(installed), "stage", "demonstrate", PYTHONPATH="")
     assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "ratchet: click-button is closed")
+
+
+def test_two_stages_are_not_run_at_a_time(shop: Workspace) -> None:
+    with _at_work(shop) as process:
+        refused = shop.ratchet("stage", "demonstrate")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"ratchet: stage demonstrate (process {process.pid} on ")
+
+
+def test_a_stage_ends_with_the_round_that_it_is_of(shop: Workspace) -> None:
+    """However the round ends, and though the stage is not its child."""
+    with (
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE) as made,
+        _at_work(shop, RATCHET_ROUND_PID=str(made.pid)) as it,
+    ):
+        made.kill()
+        assert it.wait(timeout=20) == -signal.SIGTERM
+
+
+def test_dvc_is_told_of_an_edited_stage_by_a_status_that_it_knows() -> None:
+    told = [_status(error) for error in (Edited(""), StageError(""))]
+    assert told == [graph.EDITED, graph.REFUSED]
+
+
+@contextmanager
+def _at_work(shop: Workspace, **env: str) -> Iterator[subprocess.Popen[str]]:
+    """A stage that is in the midst of its work for as long as the block lasts."""
+    shop.write("my_worlds/shop.py", SLOW_SHOP)
+    with shop.start("stage", "demonstrate", **env) as process:
+        try:
+            assert process.stdout.readline() == "at work\n"
+            yield process
+        finally:
+            process.kill()
 
 
 def test_lineage_reads_the_tags(two_rounds: Workspace) -> None:

@@ -1,4 +1,4 @@
-"""The stages of a toy round: each writes small files that follow from its inputs alone."""
+"""``ratchet stage`` for a toy round, whose stages write small files that follow from their inputs alone."""
 
 import hashlib
 import io
@@ -12,7 +12,9 @@ from pathlib import Path
 
 import yaml
 
-from flows.servers import die_with
+from flows import cli
+from tasks import stages
+from tasks.errors import Edited, StageError
 from tasks.stages import given
 
 SEED, STATE, ROUND = Path("data/seed"), Path("data/state"), Path("data/round")
@@ -112,20 +114,19 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def main(name: str) -> None:
-    if "RATCHET_ROUND_PID" in os.environ:
-        die_with(int(os.environ["RATCHET_ROUND_PID"]))
-    write(log := Path(".ratchet/logs") / f"{name}.log", f"{name} begins\n")
+def run(name: str) -> None:
+    """As :func:`tasks.stages.run`, for these stages, and without params that only real ones have."""
+    log = Path(".ratchet/logs") / f"{name}.log"
+    write(log, f"{name} begins\n")
     before = given(name)
-    misbehave(name, log)
+    misbehave(name)
     globals()[name]()
     if edited := [path for path, content in given(name).items() if content != before[path]]:
-        write(log, f"ratchet: {edited[0]}: edited while {name} ran\n")
-        sys.exit(75)
+        raise Edited(f"{edited[0]}: edited while {name} ran")
     log.write_text(f"{time.time_ns()} {name} begins\n{time.time_ns()} {name} ends\n")
 
 
-def misbehave(name: str, log: Path) -> None:
+def misbehave(name: str) -> None:
     if os.environ.get("TOY_HANG") == name:
         write(Path(".ratchet/hanging"), str(os.getpid()))
         signal.pause()
@@ -136,9 +137,10 @@ def misbehave(name: str, log: Path) -> None:
         file, before, after = edit
         write(Path(file), Path(file).read_text().replace(before, after))
     if os.environ.get("TOY_REFUSE") == name:
-        write(log, f"ratchet: {name}: no row is left\n")
-        sys.exit(2)
+        raise StageError(f"{name}: no row is left")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    stages.run = run
+    sys.argv.insert(1, "stage")
+    cli.main()
