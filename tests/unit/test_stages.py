@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +15,16 @@ from checkout import CHECKOUT
 from tasks import propose, stages
 from tasks.errors import Edited
 from tasks.files import WORK
+
+PINNED = """
+from tasks.params import Numerics
+from tasks.stages import pin
+pin(Numerics(threads=1, isa="avx2", dtype="float32"))
+import os
+import torch
+print(torch.get_num_threads(), torch.backends.cpu.get_cpu_capability())
+print(os.environ.get("ATEN_CPU_CAPABILITY"), os.environ.get("ONEDNN_MAX_CPU_ISA"))
+"""
 
 
 @pytest.fixture
@@ -74,3 +87,13 @@ def test_what_it_keeps_between_attempts_is_named_by_all_that_it_reads() -> None:
     assert len(set(names)) == 4
     _edit("params.yaml", "rank: 16", "rank: 8")
     assert stages.scratch("propose") == names[-1]
+
+
+def test_it_computes_with_the_threads_and_instructions_of_the_params() -> None:
+    """In a process of its own: torch asks for them when it is imported, and would take all that there are."""
+    pinning = ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA")
+    env = {key: value for key, value in os.environ.items() if key not in pinning}
+    done = subprocess.run(
+        [sys.executable, "-c", PINNED], cwd=CHECKOUT, env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "AVX2", "avx2", "AVX2"]

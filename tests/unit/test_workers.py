@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 from hand_built import NAME, click, trajectory
 
 from tasks.errors import RecordError
@@ -63,6 +64,17 @@ def test_one_crew_does_several_spreads(tmp_path: Path) -> None:
         first = list(spread("first", workers, [("a", 1), ("b", 2)], tmp_path, JSON))
         assert list(spread("then", workers, [("c", 3)], tmp_path, JSON)) == [3, first[1], 3]
     assert not Path(f"/proc/{first[1]}").exists()
+
+
+def thread_counter() -> Callable[[int], list[int]]:
+    """Says how many threads torch has in its process."""
+    return lambda _: [torch.get_num_threads()]
+
+
+def test_a_worker_computes_in_one_thread(tmp_path: Path) -> None:
+    """Whatever the threads of a process that is alone."""
+    with crew(thread_counter, (), 1) as workers:
+        assert list(spread("threads", workers, [("a", 1)], tmp_path, JSON)) == [1]
 
 
 def test_finished_units_are_not_done_again_and_broken_ones_are(tmp_path: Path) -> None:
