@@ -7,9 +7,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from declared import only_declared_params
 from hypothesis import given
 from hypothesis import strategies as st
-from small_round import goal, params, write_curriculum, write_goals
+from small_round import goal, params, rows_of, trajectory, write_curriculum, write_goals, write_round_rows
 
 from tasks import propose
 from tasks.acceptance import Bar
@@ -181,6 +182,16 @@ def test_what_is_left_to_balance_goes_round_the_temperatures(workspace: Path) ->
     propose.run(params())
     assert Plan.read().applied(params()) == params()
     assert read_json(INSTANCES)["instances"][0] == {"goal": "click-ok", "seed": 20_000}
+
+
+@pytest.mark.parametrize("proposer", ["recombine", "compose"])
+def test_its_params_are_all_that_it_reads(workspace: Path, proposer: str) -> None:
+    write_goals(workspace / "data/goals", goal())
+    write_curriculum(CURRICULUM, goal())
+    write_round_rows(CURRICULUM.parent / "corpus/seed", [trajectory(0)], *rows_of(trajectory(0)))
+    used = params(propose={"new": 0.5, "proposer": proposer}, explore={"balance": 1})
+    with only_declared_params("propose"):
+        propose.run(used)
 
 
 def test_goals_that_are_too_hard_are_not_proposed(workspace: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from declared import only_declared_params
 from small_round import goal, params, rows_of, trajectory, write_curriculum, write_round_rows
 
 from environments.types import Action, Candidate, End, Kind
@@ -106,6 +107,14 @@ def test_a_better_agent_is_promoted_and_a_worse_reward_model_is_not() -> None:
     )
     assert digest(NEXT / "agent") == digest(ROUND / "agent") != digest(STATE / "agent")
     assert digest(NEXT / "reward") == digest(STATE / "reward") != digest(ROUND / "reward")
+
+
+def test_its_params_are_all_that_it_reads() -> None:
+    Plan(1, [Proposal("click-ok", 10_000, temperature=2.0)], 0.85).write()
+    _evaluate(_episodes(9, 1, 10), _judgements(2, 3), balance=1)
+    used = params(evaluate={"looks": 1}, explore={"balance": 1})
+    with only_declared_params("decide"):
+        decide.run(used)
 
 
 def test_each_is_judged_on_its_own() -> None:

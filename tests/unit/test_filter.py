@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from declared import only_declared_params
 from hand_built import COMPLETE, MAIL, NAME, POST, SUBMIT, click, demonstration, trajectory, tried
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,6 +104,13 @@ def test_a_failed_path_where_another_was_solved_is_kept_for_the_step_that_led_no
     told = [row for row in read_rows(rows / "reward_rows.parquet", RewardRow) if row.generator == "continuation"]
     assert [(row.id, row.action, row.label) for row in told] == [(f"{FAILED.id}#0.0", str(click(POST)), False)]
     assert read_json(rows / "filter.json")["reward_rows"]["continuation"] == {"positive": 0, "negative": 1}
+
+
+def test_its_params_are_all_that_it_reads(filtered: Stage) -> None:
+    filtered([SOLVED, FAILED, HOPELESS, CRASHED])
+    used = params()
+    with only_declared_params("filter"):
+        run(used)
 
 
 def test_what_was_kept_and_why_not_is_told(filtered: Stage) -> None:

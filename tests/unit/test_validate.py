@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from declared import only_declared_params
 from small_round import (
     COMPLETE,
     OK,
@@ -174,6 +175,13 @@ def test_a_good_round_passes_and_the_same_rows_give_the_same_bytes(tmp_path: Pat
     assert validate.VALIDATION.read_bytes() == first
     assert (validate.DOCS / "index.html").is_file()
     assert len(list(validate.DOCS.rglob("validations/**/*.html"))) == 4  # those of the run before are gone
+
+
+def test_its_params_are_all_that_it_reads() -> None:
+    Round.good(3).write()
+    used = params()
+    with only_declared_params("validate"):
+        validate.run(used)
 
 
 def test_the_report_says_what_was_seen() -> None:
