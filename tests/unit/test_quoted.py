@@ -11,7 +11,7 @@ from environments.types import Action, Element, End
 from tasks.acceptance import Bar, Rejection, rejection
 from tasks.generators import Generator
 from tasks.quoted import missing
-from tasks.records import Trajectory
+from tasks.records import Origin, Trajectory
 from tasks.reward_data import reward_rows
 
 BAR = Bar(0.5, quoted=True)
@@ -64,10 +64,9 @@ def test_such_a_path_is_not_solved_however_much_its_end_is_liked(path: Trajector
 
 
 def test_its_end_and_what_closed_the_world_are_taught_as_wrong() -> None:
-    """Not the steps before, which may be right; nor what was cut short, or played otherwise on purpose."""
+    """Not the steps before, which may be right; nor what was cut short."""
     said = trajectory(click(MAIL), COMPLETE, seed=1, shade=20)
     cut = trajectory(click(MAIL), seed=2, end=End.PRUNED, outcome=None, shade=40)
-    spoiled = replace(SENT, origin=demonstration(click(SUBMIT)).origin)
     rows = reward_rows([SENT, said, cut], bar=BAR, max_negatives=3, seed=0)
     assert [(row.id.split("/")[2], row.step, row.action, row.label, row.generator) for row in rows] == [
         ("0", 1, str(click(SUBMIT)), False, Generator.UNQUOTED),
@@ -77,4 +76,10 @@ def test_its_end_and_what_closed_the_world_are_taught_as_wrong() -> None:
     assert not reward_rows([SENT, said, cut], bar=BAR, max_negatives=3, seed=0, without=[Generator.UNQUOTED])
     off = reward_rows([SENT], bar=replace(BAR, quoted=False), max_negatives=3, seed=0)
     assert Generator.UNQUOTED not in {row.generator for row in off}
-    assert Generator.UNQUOTED not in {row.generator for row in reward_rows([spoiled], bar=BAR, max_negatives=3, seed=0)}
+
+
+@pytest.mark.parametrize("origin", [one for one in Origin if one not in (Origin.SEARCH, Origin.CONTINUATION)])
+def test_only_what_was_explored_teaches_so(origin: Origin) -> None:
+    """Of what was shown, played otherwise on purpose or evaluated, the world says what it is worth."""
+    rows = reward_rows([replace(SENT, origin=origin)], bar=BAR, max_negatives=3, seed=0)
+    assert Generator.UNQUOTED not in {row.generator for row in rows}
