@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from contextlib import closing
 
+import pytest
+
 from environments.pages.blocks import Thing
 from environments.pages.figures import COLOURS, SHAPES
 from environments.pages.page import random_page
@@ -32,12 +34,31 @@ def test_answers_are_true_on_the_page() -> None:
     assert set(kinds) == {generator.__name__ for generator in LESSONS}
 
 
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        (Thing("a", "figure", colour="red", shape="circle", size="large"), "large red circle"),
+        (Thing("a", "box", "stone", colour="blue", size="small"), "small blue box"),
+        (Thing("a", "icon", shape="search", group="stone", on=True), "on search icon"),
+    ],
+)
+def test_a_thing_is_described_by_what_can_be_seen_of_it(thing: Thing, words: str) -> None:
+    assert describe(thing) == words
+    assert _seen(thing) == words.split()
+
+
+def _seen(thing: Thing) -> list[str]:
+    """The same as :func:`describe`, from what the page was drawn from."""
+    state, sort = ["on"] * thing.on, [thing.sort] * (thing.sort != "figure")
+    return " ".join([*state, thing.size, thing.colour, thing.shape, *sort]).split()
+
+
 def true_words(thing: Thing) -> set[str]:
     """All that a drawn thing may be called."""
     if thing.sort != "figure":
-        return {*describe(thing).split(), "coloured", "in"}
+        return {*_seen(thing), "coloured", "in"}
     also = {"square": "rectangle", "digit": "number"}.get(thing.shape, "")
-    return {*describe(thing).split(), "figure", "item", also, thing.text or "shape"}
+    return {*_seen(thing), "figure", "item", also, thing.text or "shape"}
 
 
 def _check(scene: Scene, lesson: Lesson) -> None:
@@ -65,7 +86,7 @@ def _check(scene: Scene, lesson: Lesson) -> None:
     if lesson.kind == "telling":
         for line in lesson.answer.split("\n"):
             place, _, said = line.partition(" ")
-            assert said == describe(drawn[place])
+            assert said.split() == _seen(drawn[place])
     if lesson.kind == "counting":
         places, _, number = lesson.answer.rpartition(": ")
         wanted = lesson.context.instruction.split()[2].rstrip("s.")
