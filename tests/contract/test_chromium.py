@@ -53,8 +53,10 @@ def _elements(browser: Browser) -> list[Element]:
 
 
 ATTEMPTS = """
+<script>window.told = []; addEventListener('message', (event) => told.push(event.data));</script>
 <link rel="preconnect" href="{server}"><link rel="prefetch" href="{server}/prefetch">
 <script src="inside.js"></script><iframe src="{server}/frame"></iframe><iframe src="../outside.html"></iframe>
+<iframe src="inside.html"></iframe>
 <a id="link" href="{server}/link" ping="{server}/ping">leave</a><form action="{server}/form"></form>
 <script>
 const settled = (start) => new Promise((done) => {{
@@ -89,7 +91,8 @@ window.results = async () => Object.fromEntries(await Promise.all(
 def test_nothing_but_the_folders_files_is_reached(show: Open, root: Path) -> None:
     (root / "inside.js").write_text("window.inside = true")
     (root.parent / "outside.js").write_text("window.outside = true")
-    (root.parent / "outside.html").write_text("outside")
+    for page in (root / "inside.html", root.parent / "outside.html"):
+        page.write_text(f"<script>top.postMessage('{page.stem}', '*')</script>")
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
         udp.bind(("127.0.0.1", 0))
         port, datagrams = tcp.getsockname()[1], udp.getsockname()[1]
@@ -98,7 +101,7 @@ def test_nothing_but_the_folders_files_is_reached(show: Open, root: Path) -> Non
         browser.evaluate("document.forms[0].submit(); document.getElementById('link').click()")
         browser.pass_time(1000)
         assert set(results.values()) == {"error"}
-        assert browser.evaluate("[window.inside, window.outside]") == [True, None]
+        assert browser.evaluate("[window.inside, window.outside, told]") == [True, None, ["inside"]]
         assert browser.evaluate(f"window.open('http://127.0.0.1:{port}/')") is None
         assert browser.evaluate("typeof RTCPeerConnection") == "undefined"
         frame = "document.body.appendChild(document.createElement('iframe')).contentWindow"
