@@ -1,4 +1,4 @@
-"""A clone of this checkout with small params, for whole rounds."""
+"""A clone of this checkout as it stands, with small params, for whole rounds."""
 
 from __future__ import annotations
 
@@ -73,13 +73,29 @@ def goal_rows(*ids: str) -> list[dict[str, Any]]:
 
 
 def small_clone(root: Path, changes: Mapping[str, Mapping[str, Any]], goals: Sequence[Mapping[str, Any]]) -> Checkout:
-    """A clone with sections of its params changed and other starter goals, committed."""
+    """A clone with sections of its params changed and other starter goals, committed with all that is not committed."""
     subprocess.run(["git", "clone", "-q", str(CHECKOUT), str(root)], check=True)
+    _bring_along(root)
     params = yaml.safe_load((root / "params.yaml").read_text())
     for section, values in changes.items():
         params[section] |= values
     (root / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
     (root / "data/goals/starter.yaml").write_text(yaml.safe_dump(goals))
     checkout = Checkout(root)
-    checkout.run("git", "commit", "-qam", "Make it small")
+    checkout.run("git", "add", ".")
+    checkout.run("git", "commit", "-qm", "Make it small")
     return checkout
+
+
+def _bring_along(root: Path) -> None:
+    """What is changed and new here goes into a clone: its rounds are to run the code that is being tested."""
+    changed = _git("-c", "diff.noprefix=false", "diff", "HEAD", "--binary", "--no-ext-diff", "--no-color")
+    subprocess.run(["git", "apply", "--allow-empty"], cwd=root, input=changed, check=True)
+    for name in _git("ls-files", "--others", "--exclude-standard", "-z").decode().split("\0")[:-1]:
+        if not name.endswith("/"):  # a repository of its own
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(CHECKOUT / name, root / name, follow_symlinks=False)
+
+
+def _git(*arguments: str) -> bytes:
+    return subprocess.run(["git", *arguments], cwd=CHECKOUT, stdout=subprocess.PIPE, check=True).stdout
