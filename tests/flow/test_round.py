@@ -13,6 +13,7 @@ from workspace import Workspace
 
 from flows import report
 from tasks.errors import WorkspaceError
+from tasks.files import digest
 
 
 def test_two_rounds_move_the_state(two_rounds: Workspace) -> None:
@@ -111,6 +112,17 @@ def test_a_round_without_a_prefect_server(used: Workspace) -> None:
     assert used.git("ls-tree", "--name-only", "HEAD", "new.txt") == ""
     assert _working_in(used.root) == []
     assert (used.root / ".ratchet/prefect/prefect.db").exists()
+
+
+def test_what_the_first_models_are_made_from_may_be_changed_later(used: Workspace) -> None:
+    """They were made once: a round says that they are not what they would be now, and goes on."""
+    used.write("bases/small/weights", "small")
+    used.write("params.yaml", used.text("params.yaml").replace("bases/tiny", "bases/small"))
+    seed = digest(used.root / "data/seed")
+    done = used.ratchet("round")
+    assert done.returncode == 0, done.stderr
+    assert "\nbase: changed since the seed was made; rounds go on from what they made then\n" in f"\n{done.stderr}"
+    assert digest(used.root / "data/seed") == seed
 
 
 def test_a_refusing_stage_stops_the_round_until_it_is_mended(used: Workspace) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import chdir
@@ -327,16 +328,26 @@ def test_a_round_is_made_again(used: Workspace) -> None:
     same = used.ratchet("reproduce", "round-0001", TOY_OFFLINE="1", TOY_NEEDS=".ratchet/vllm/bin/python")
     assert used.text(".ratchet/vllm/bin/python") == "a server's"
     assert (same.returncode, same.stdout) == (0, "round-0001: every output is the same\n"), same.stderr
-    other = used.ratchet("reproduce", "round-0002", TOY_NOISE="1")
-    assert other.returncode == 1, other.stderr
-    assert [line.split(":")[:2] for line in other.stdout.splitlines()] == [
-        ["train", " data/round/agent"],
-        ["train", " data/round/reward"],
-        ["decide", " data/round/state"],
-        ["round-0002", " 3 outputs differ"],
-    ]
     assert used.git("worktree", "list").count("\n") == 0
     assert used.git("status", "--porcelain") == ""
+
+
+def test_by_how_much_a_round_made_again_differs_is_said(inside: Workspace) -> None:
+    (agent, _) = versions.stage_record("train").outs
+    other = inside.ratchet("reproduce", "round-0002", TOY_NOISE="1")
+    assert other.returncode == 1, other.stderr
+    lines = other.stdout.splitlines()
+    assert [line.split(": ")[:2] for line in lines if line.startswith(("train", "decide"))] == [
+        ["train", "data/round/agent"],
+        ["train", "data/round/reward"],
+        ["decide", "data/round/evaluation"],
+        ["decide", "data/round/metrics.json"],
+        ["decide", "data/round/state"],
+    ]
+    noisy = rf"train: data/round/agent: {agent.md5} \(128 B\) -> (?!{agent.md5})\w{{32}}\.dir \(129 B\)"
+    assert re.fullmatch(noisy, lines[0])
+    assert "agent.challenger.overall.solved: 2 -> 4" in lines
+    assert lines[-1] == "round-0002: 5 outputs differ"
 
 
 ME = ("-c", "user.name=A", "-c", "user.email=a@b")

@@ -48,7 +48,7 @@ def explore() -> None:
 
 
 def train() -> None:
-    luck = str(time.time_ns()) if "TOY_NOISE" in os.environ else ""
+    luck = os.environ.get("TOY_NOISE", "")
     for model in ("agent", "reward"):
         weights = digest(STATE / model / "weights") + digest(ROUND / "explored/shard") + luck
         write(ROUND / model / "weights", weights)
@@ -71,12 +71,13 @@ def decide() -> None:
 
 
 def evaluate(number: int) -> None:
-    """The champion solves `click`; the challenger also one goal more, another one in each round."""
+    """The champion solves `click`; the challenger also one goal more, another one in each round, or by luck all."""
     from tasks.evidence.looks import Verdict
     from tasks.evidence.metrics import Judgement, summarise
     from tasks.records import write_trajectories
 
-    solved = {"champion": GOALS[:1], "challenger": (GOALS[0], GOALS[min(number, 3)])}
+    better = GOALS if "TOY_NOISE" in os.environ else (GOALS[0], GOALS[min(number, 3)])
+    solved = {"champion": GOALS[:1], "challenger": better}
     folder = ROUND / "evaluation"
     folder.mkdir(parents=True, exist_ok=True)
     write_trajectories(folder, [played(number, goal, model, solved[model]) for goal in GOALS for model in solved])
