@@ -89,6 +89,7 @@ def test_what_a_stage_reads_edited_while_it_runs_makes_it_again(workspace: Works
     cached = list((workspace.root / ".dvc/cache/runs").rglob("*"))
     kept = [file.read_text() for file in cached if file.is_file() and "explored" in file.read_text()]
     assert len(kept) == 2  # of explore and of train
+    assert "paths: 3" in workspace.git("show", "round-0001:params.yaml")
     workspace.git("checkout", "--quiet", "round-0001")
     workspace.dvc("checkout")
     assert "up to date" in workspace.dvc("status")
