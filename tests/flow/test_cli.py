@@ -13,10 +13,6 @@ import pytest
 import yaml
 from workspace import CHECKOUT, Workspace
 
-from flows.cli import _status
-from tasks.errors import Edited, StageError
-from tasks.versions import graph
-
 SLOW = {"torch", "mlflow", "prefect", "dvc", "transformers"}
 
 
@@ -126,11 +122,6 @@ def test_a_stage_ends_with_the_round_that_it_is_of(shop: Workspace) -> None:
     ):
         made.kill()
         assert it.wait(timeout=20) == -signal.SIGTERM
-
-
-def test_dvc_is_told_of_an_edited_stage_by_a_status_that_it_knows() -> None:
-    told = [_status(error) for error in (Edited(""), StageError(""))]
-    assert told == [graph.EDITED, graph.REFUSED]
 
 
 @contextmanager
