@@ -20,7 +20,12 @@ from peft.helpers import disable_input_dtype_casting
 from PIL import Image
 from torch import Tensor
 from torch.nn import functional
-from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor, Qwen2_5_VLProcessor
+from transformers import (
+    AutoConfig,
+    AutoModelForImageTextToText,
+    AutoProcessor,
+    Qwen2_5_VLProcessor,
+)
 from transformers.utils import is_torchvision_available
 from transformers.utils.logging import disable_progress_bar
 
@@ -32,6 +37,7 @@ from models.windows import side_by_side
 
 POSITIVE, NEGATIVE = "<|+|>", "<|-|>"
 OUR_CODE = {"trust_remote_code": False}  # left out, transformers asks on a terminal whether to run the checkpoint's
+_FULL = "full_attention"
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL)
 
 
@@ -115,6 +121,11 @@ class Reader:
         return int(self.processor.image_token_id)
 
     @property
+    def placeholder(self) -> str:
+        """How :attr:`patch` is spelt."""
+        return str(self.processor.tokenizer.convert_ids_to_tokens(self.patch))
+
+    @property
     def end(self) -> int:
         """The token that ends an answer."""
         return int(self.processor.tokenizer.eos_token_id)
@@ -143,7 +154,11 @@ class Network(Reader):
         return embedded
 
     def see(self, pictures: Sequence[Mapping[str, Tensor]]) -> list[Tensor]:
-        """Features (patches, width) of pictures by their :meth:`picture` inputs, those of one shape together."""
+        """Features (patches, width) of pictures by their :meth:`picture` inputs, those of one shape together.
+
+        Raises:
+            EngineError: when what the vision tower gives cannot be told apart by picture.
+        """
         alike: dict[tuple[torch.Size, ...], list[int]] = {}
         for place, inputs in enumerate(pictures):
             alike.setdefault(tuple(value.shape for value in inputs.values()), []).append(place)
@@ -151,8 +166,21 @@ class Network(Reader):
         for places in alike.values():
             names = pictures[places[0]]
             inputs = {name: self.place(torch.cat([pictures[place][name] for place in places])) for name in names}
-            features |= zip(places, self._body.get_image_features(**inputs).pooler_output, strict=True)
+            pooled = self._body.get_image_features(**inputs).pooler_output
+            features |= zip(places, self._by_picture(pooled, len(places)), strict=True)
         return [features[place] for place in range(len(pictures))]
+
+    def _by_picture(self, pooled: Any, count: int) -> Sequence[Tensor]:
+        """What a vision tower gives of pictures that are alike: some have a row for each tile of a picture."""
+        if isinstance(pooled, Tensor) and len(pooled) % count == 0:
+            pooled = pooled.reshape(count, -1, pooled.shape[-1])
+        if len(pooled) != count:
+            raise EngineError(
+                f"{self.kind}: get_image_features gives {len(pooled)} rows for {count} screenshots, not as many for "
+                "each; set base.agent and base.reward to other models, such as Qwen2.5-VL"
+            )
+        found: Sequence[Tensor] = pooled
+        return found
 
     def positions(self, ids: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
         """Positions (tokens, axes) of a picture's tokens, from where it begins."""
@@ -194,6 +222,11 @@ class Network(Reader):
             yield
 
     @property
+    def kind(self) -> str:
+        """The name of the model's class, for a message."""
+        return type(self._body).__name__
+
+    @property
     def _body(self) -> Any:
         return self.model.get_base_model().model if isinstance(self.model, PeftModel) else self.model.model
 
@@ -217,10 +250,11 @@ def load_base(base: str, dtype: str, screenshots: int, device: str | None = None
     It is on ``device``: unless told, on the GPU where there is one.
 
     Raises:
-        EngineError: the base's vision tower has what is not computed here.
+        EngineError: there is no such base, its processor does not load, or its vision tower or its layers have what is
+            not computed here.
     """
     disable_progress_bar()
-    _refuse_deepstack(base)
+    _refuse_what_is_not_computed(base)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     model = AutoModelForImageTextToText.from_pretrained(base, dtype=getattr(torch, dtype), **OUR_CODE).to(device)
     side_by_side(model)
@@ -263,13 +297,23 @@ def save(network: Network, folder: Path) -> None:
     network.processor.save_pretrained(str(folder))
 
 
-def _refuse_deepstack(base: str) -> None:
-    """Pictures are the tokens' embeddings here: what a tower hands to later layers would be lost without a word."""
-    vision = getattr(config_of(base), "vision_config", None)
-    if getattr(vision, "deepstack_visual_indexes", None):
+def _refuse_what_is_not_computed(base: str) -> None:
+    """What would be lost without a word.
+
+    Pictures are the tokens' embeddings here, so it is what a tower hands to later layers. And layers that do not attend
+    to all before, such as recurrences and convolutions, do not mind the mask that keeps the branches of a tree apart.
+    """
+    config = config_of(base)
+    if getattr(getattr(config, "vision_config", None), "deepstack_visual_indexes", None):
         raise EngineError(
             f"{base}: its vision tower feeds later layers too (deepstack_visual_indexes, as Qwen3-VL's), which is not "
             "computed here; set base.agent and base.reward to models without, such as Qwen2.5-VL"
+        )
+    if others := set(getattr(config.get_text_config(), "layer_types", None) or ()) - {_FULL}:
+        raise EngineError(
+            f"{base}: it has layers of {', '.join(sorted(others))} (layer_types, as Qwen3.5's), and only those of "
+            f"{_FULL} keep the branches of a tree apart; set base.agent and base.reward to models without, such as "
+            "Qwen2.5-VL"
         )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from torch import Tensor
 
+from models.engine import EngineError
 from models.prompts import Context
 from models.tree import ROOT, Run, Tree, text
 
@@ -58,11 +59,27 @@ class Album:
         """What the vision tower makes of pictures (patches, width), by name: of those with a patch, its tokens.
 
         A picture that is not asked for, since what is read of it is remembered, need not be seen.
+
+        Raises:
+            EngineError: when a picture has more or fewer features than patches among its tokens.
         """
         unseen = {name: self._unseen.pop(name) for name in names if name in self._unseen}
         if unseen:
-            self._features |= zip(unseen, network.see(list(unseen.values())), strict=True)
+            seen = dict(zip(unseen, network.see(list(unseen.values())), strict=True))
+            self._check(network, seen)
+            self._features |= seen
         return self._features
+
+    def _check(self, network: Network, seen: Mapping[str, Tensor]) -> None:
+        """Else a network would learn and judge on a part of what it sees, as Gemma 3, or on another picture's."""
+        patches = {run.name: int((run.patches >= 0).sum()) for run in self._pictures.values()}
+        for name, features in seen.items():
+            if len(features) != patches[name]:
+                raise EngineError(
+                    f"{network.kind}: a screenshot has {len(features)} features, and in its tokens "
+                    f"{network.placeholder} stands {patches[name]} times, which must be as often; "
+                    "set base.agent and base.reward to other models, such as Qwen2.5-VL"
+                )
 
     @property
     def nbytes(self) -> int:
@@ -91,10 +108,16 @@ def _lay(network: Network, words: str, pictures: Sequence[Run]) -> Prompt:
     """The tokens of a prompt: of its words, with a picture in each placeholder's place.
 
     Raises:
-        ValueError: when the words have more or fewer placeholders than there are pictures.
+        EngineError: when the words have more or fewer placeholders than there are pictures.
     """
     ids = network.text_tokens(words)
     places = [place for place, token in enumerate(ids) if token == network.patch]
+    if len(places) != len(pictures):
+        raise EngineError(
+            f"{network.kind}: a prompt has {len(pictures)} screenshots, and {network.placeholder} stands in it "
+            f"{len(places)} times, which must be as often (for Aya Vision's, something else does); "
+            "set base.agent and base.reward to other models, such as Qwen2.5-VL"
+        )
     start, first, trunk = 0, 0, []
     for place, picture in zip(places, pictures, strict=True):
         trunk.append(_shown(text(ids[first:place], start, network.axes), picture, start + place - first))

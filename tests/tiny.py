@@ -31,7 +31,7 @@ HEADS = 4
 SERVABLE = 32 * HEADS  # a width: vLLM's attention on CPU has no heads narrower than 32
 
 
-def _tokenizer(special: list[str]) -> PreTrainedTokenizerFast:
+def byte_tokenizer(special: list[str]) -> PreTrainedTokenizerFast:
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE({letter: place for place, letter in enumerate(alphabet)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -42,7 +42,7 @@ def _tokenizer(special: list[str]) -> PreTrainedTokenizerFast:
 
 
 def build_tiny_base(folder: Path, width: int = 32) -> Path:
-    fast = _tokenizer(IDEFICS3)
+    fast = byte_tokenizer(IDEFICS3)
     text = {
         "model_type": "llama",
         "hidden_size": width,
@@ -73,7 +73,7 @@ def build_tiny_base(folder: Path, width: int = 32) -> Path:
 
 
 def build_tiny_qwen(folder: Path) -> Path:
-    fast = _tokenizer(QWEN)
+    fast = byte_tokenizer(QWEN)
     ids = {name: fast.convert_tokens_to_ids(f"<|{name}|>") for name in ("image_pad", "vision_start", "vision_end")}
     text = {
         "hidden_size": 128,

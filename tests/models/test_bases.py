@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 from tiny import contexts
-from transformers import Qwen3VLConfig
+from transformers import (
+    Lfm2VlConfig,
+    PreTrainedConfig,
+    Qwen2_5_VLConfig,
+    Qwen3_5Config,
+    Qwen3VLConfig,
+)
 from transformers.utils import is_torchvision_available
 
 from models.engine import EngineError
@@ -176,4 +182,24 @@ def test_a_tower_that_feeds_later_layers_is_refused(tmp_path: Path) -> None:
     """Qwen3-VL's, before its weights are read."""
     Qwen3VLConfig(vision_config={"deepstack_visual_indexes": [1, 2]}).save_pretrained(tmp_path)
     with pytest.raises(EngineError, match=r"deepstack_visual_indexes, as Qwen3-VL's.*set base.agent and base.reward"):
+        load_base(str(tmp_path), "float32", 0)
+
+
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        (Qwen3_5Config(), "linear_attention"),
+        (
+            Lfm2VlConfig(
+                text_config={"model_type": "lfm2", "num_hidden_layers": 2, "layer_types": ["conv", "full_attention"]}
+            ),
+            "conv",
+        ),
+        (Qwen2_5_VLConfig(text_config={"use_sliding_window": True, "max_window_layers": 1}), "sliding_attention"),
+    ],
+)
+def test_layers_that_do_not_mind_the_mask_are_refused(tmp_path: Path, config: PreTrainedConfig, kind: str) -> None:
+    """Before the weights are read."""
+    config.save_pretrained(tmp_path)
+    with pytest.raises(EngineError, match=f"it has layers of {kind} .*; set base.agent and base.reward"):
         load_base(str(tmp_path), "float32", 0)
