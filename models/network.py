@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 from transformers import (
     AutoConfig,
+    AutoImageProcessor,
     AutoModelForImageTextToText,
     AutoProcessor,
     Qwen2_5_VLProcessor,
@@ -321,6 +322,9 @@ def _processor(base: str) -> tuple[Any, int]:
     """The processor of the base, and how many of the verdict tokens it lacked."""
     try:
         processor = _loader(base).from_pretrained(base, **OUR_CODE)
+        # As on a vLLM server: transformers would let torchvision resize, where that is. The whole processor is not
+        # told, for its video half would take it for its own, and fail.
+        processor.image_processor = AutoImageProcessor.from_pretrained(base, backend="pil", **OUR_CODE)
     except (ImportError, OSError, ValueError) as error:  # Qwen2-VL's and SmolVLM2's have a video half: torchvision
         said = " ".join(str(error).split())
         raise EngineError(f"{base}: its processor does not load: {said}; install in .venv what it names") from error

@@ -8,12 +8,15 @@ import pytest
 import torch
 from tiny import contexts
 from transformers import (
+    AutoImageProcessor,
     Lfm2VlConfig,
     PreTrainedConfig,
     Qwen2_5_VLConfig,
+    Qwen2VLImageProcessorPil,
     Qwen3_5Config,
     Qwen3VLConfig,
 )
+from transformers.models.auto import image_processing_auto
 from transformers.utils import is_torchvision_available
 
 from models.engine import EngineError
@@ -168,6 +171,24 @@ def test_a_served_copy_of_qwen_names_its_whole_processor(workspace: Path, qwen: 
     assert not torch.cuda.is_initialized()
     for there, here in zip(_shown(qwen), _shown(copy), strict=True):
         assert torch.equal(there, here)
+
+
+def test_pictures_are_prepared_by_pillow_though_torchvision_is_there(
+    qwen: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a server is told to (``use_fast``); left to itself, transformers would take torchvision's class."""
+
+    class OfTorchvision(Qwen2VLImageProcessorPil):
+        pass
+
+    def named(name: str) -> type | None:
+        return OfTorchvision if name == "Qwen2VLImageProcessor" else found(name)
+
+    found = image_processing_auto.get_image_processor_class_from_name
+    monkeypatch.setattr(image_processing_auto, "get_image_processor_class_from_name", named)
+    monkeypatch.setattr(image_processing_auto, "is_torchvision_available", lambda: True)
+    assert type(AutoImageProcessor.from_pretrained(qwen)) is OfTorchvision
+    assert type(load_reader(str(qwen), 5).processor.image_processor) is Qwen2VLImageProcessorPil
 
 
 def _shown(base: Path) -> list[torch.Tensor]:
