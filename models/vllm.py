@@ -24,6 +24,8 @@ from models.prompts import Context
 
 AT_ONCE = 64
 CONNECT_LIMIT_S, ANSWER_LIMIT_S = 10, 600
+KEPT_S = 2.0  # a connection that is not in use: vLLM ends it after 5, and what is sent meanwhile is lost
+_DROPPED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)  # a connection that was no more
 
 Prompt = dict[str, Any]
 
@@ -38,7 +40,7 @@ class Server:
             base_url=self.url,
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=httpx.Timeout(ANSWER_LIMIT_S, connect=CONNECT_LIMIT_S, pool=None),
-            limits=httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE),
+            limits=httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE, keepalive_expiry=KEPT_S),
             trust_env=not _is_here(self.url),  # no proxy of the environment reaches this machine
         )
         self._pool = ThreadPoolExecutor(AT_ONCE)
@@ -59,14 +61,17 @@ class Server:
         self._post("/v1/unload_lora_adapter", {"lora_name": name})
 
     def generate(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The answers to requests, which are sent all at once."""
-        replies = self._pool.map(lambda request: self._post("/inference/v1/generate", request), requests)
+        """The answers to requests, which are sent all at once: again where the connection was dropped."""
+        replies = self._pool.map(lambda request: self._post("/inference/v1/generate", request, tries=2), requests)
         return [reply.json() for reply in replies]
 
-    def _post(self, path: str, body: dict[str, Any]) -> httpx.Response:
+    def _post(self, path: str, body: dict[str, Any], tries: int = 1) -> httpx.Response:
+        """``tries``: more than one of what changes nothing there, so that it may be asked twice."""
         try:
             reply = self._client.post(path, json=body)
         except httpx.TransportError as error:
+            if tries > 1 and isinstance(error, _DROPPED):
+                return self._post(path, body, tries - 1)
             what = str(error) or type(error).__name__
             raise EngineError(f"{self.url}: the vLLM server does not answer: {what}; its log says why") from error
         if reply.is_error:
