@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from environments.android.adb import HOLD_MS, Phone
 from environments.android.goals import read_job
 from environments.android.tree import elements
 from environments.episodic import EpisodicWorld, held
+from environments.listing import cut
 from environments.types import (
     WAYS,
     Action,
@@ -34,6 +37,7 @@ class Android(EpisodicWorld):
     def __init__(self) -> None:
         super().__init__()
         self._phone: Phone | None = None
+        self._whole = Observation(b"", ())  # what was seen last, with all elements
 
     def _begin(self, goal: Goal, seed: int) -> Start:
         try:
@@ -44,15 +48,19 @@ class Android(EpisodicWorld):
         for line in self._job.before:
             phone.command(line)
         phone.start(self._job.app)
-        return Start(self._job.instruction, _observe(phone))
+        return Start(self._job.instruction, self._observe(phone))
 
     def _act(self, action: Action) -> Observation:
         phone = held(self._phone)
-        _perform(phone, action, held(self._last))
-        return _observe(phone)
+        _perform(phone, action, self._whole)
+        return self._observe(phone)
+
+    def _observe(self, phone: Phone) -> Observation:
+        self._whole = _look(phone)
+        return replace(self._whole, elements=cut(self._whole.elements))
 
     def _reached(self) -> bool:
-        return self._phone is not None and self._job.reached(self._phone, held(self._last))
+        return self._phone is not None and self._job.reached(self._phone, self._whole)
 
     def _release(self) -> None:
         """Leave the phone to others, as it is."""
@@ -61,7 +69,7 @@ class Android(EpisodicWorld):
             self._phone = None
 
 
-def _observe(phone: Phone) -> Observation:
+def _look(phone: Phone) -> Observation:
     """The screen once two pictures in a row agree, with the tree that was read between them."""
     picture = phone.screenshot()
     for _ in range(LOOKS):

@@ -22,6 +22,7 @@ from typing import Any
 
 from environments.episodic import EpisodicWorld, held
 from environments.home import Home
+from environments.listing import cut
 from environments.programs import last_words
 from environments.types import (
     WAYS,
@@ -111,7 +112,7 @@ class BrowserGym(EpisodicWorld):
         self._reward = (told["reward"] if raw is None else float(raw)) if self._ended else 0.0
         screen = Observation(base64.b64decode(told["screenshot"]), ())
         found = elements(told["nodes"], told["properties"], told["focused"], screen.size)
-        return replace(screen, elements=found)
+        return replace(screen, elements=cut(found))
 
 
 def spoken(action: Action, mouse: tuple[int, int], size: tuple[int, int]) -> str:

@@ -6,19 +6,16 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from environments.browser.chromium import Screen, listed
 from environments.episodic import EpisodicWorld, held
 from environments.goalfile import Value, check, fill, read
+from environments.listing import cut
 from environments.types import Action, Goal, GoalError, Observation, Start, WorldError
 from environments.web.browser import WebBrowser
 from environments.web.file import PageCheck, WebFile, WebGoal, fill_path
 from environments.web.hooks import Hooks
 from environments.web.server import Server
-
-LONGEST_TEXT = 80  # characters of an element's text
-MOST_ELEMENTS = 200  # on a screen
 
 
 class _Running:
@@ -134,12 +131,4 @@ class WebApp(EpisodicWorld):
 def _observe(running: _Running) -> Observation:
     running.server.check()
     found, picture = running.browser.observe("__ratchet.look()")
-    return Observation(picture, listed([kind, text[:LONGEST_TEXT], *rest] for kind, text, *rest in _fewer(found)))
-
-
-def _fewer(found: list[Any]) -> list[Any]:
-    """At most :data:`MOST_ELEMENTS`, in page order; texts, which nobody clicks, give way to the others."""
-    if len(found) <= MOST_ELEMENTS:
-        return found
-    kept = sorted(range(len(found)), key=lambda place: (found[place][0] == "text", place))[:MOST_ELEMENTS]
-    return [found[place] for place in sorted(kept)]
+    return Observation(picture, cut(listed(found)))

@@ -19,9 +19,10 @@ import yaml
 
 from environments import replay
 from environments.browser.chromium import WAIT_MS
+from environments.listing import LONGEST_TEXT, MOST_ELEMENTS
 from environments.registry import load_goals, open_world
 from environments.types import COMPLETE, Action, EpisodeOver, Goal, Kind, Observation, World, WorldError
-from environments.web.app import LONGEST_TEXT, MOST_ELEMENTS, WebApp
+from environments.web.app import WebApp
 
 SEED = 3
 WAIT = Action(Kind.WAIT)
@@ -352,6 +353,7 @@ def test_a_goal_or_file_that_is_not_there_is_named(fresh_world: World, goal: Goa
         ({"setup": [{"sql": "INSERT INTO nowhere VALUES (1)"}]}, "hook .*no such table: nowhere"),
         ({"setup": [{"command": "sh -c 'echo sorry; exit 3'"}]}, "hook .*exit status 3: sorry"),
         ({"setup": [{"rest": "/nothing"}]}, "hook .*status 404"),
+        ({"setup": [{"rest": "/notes", "headers": {"X-Who": "Łukasz"}}]}, "hook .*GET /notes: UnicodeEncodeError"),
         ({"reset": [{"restore": "other.db"}]}, "hook .*No such file"),
         ({"login": {"path": "/login", "fill": {"#none": "x"}}}, "no field #none"),
     ],
