@@ -94,9 +94,10 @@ class Phone:
 
     def command(self, line: str) -> bytes:
         """Run a line as one would type it behind `adb`, such as ``emu avd snapshot load clean``."""
-        verb, _, rest = line.partition(" ")
-        # What follows `shell` is for the phone's shell, quotes and all.
-        return self._adb("shell", rest) if verb == "shell" else self._adb(*shlex.split(line))
+        try:
+            return self._adb(*parted(line))
+        except ValueError as error:  # a value has brought a quote without its other half
+            raise WorldError(f"{self.serial}: `adb {line}`: {error}; mend the line in the goal file") from error
 
     def shell(self, line: str) -> str:
         """What a command line of the phone's shell prints. A status other than 0 is a WorldError."""
@@ -167,6 +168,16 @@ class Phone:
 
     def _adb(self, *arguments: str) -> bytes:
         return _run(["-s", self.serial, *arguments], self._timeout_s)
+
+
+def parted(line: str) -> list[str]:
+    """The words of a line for adb. What follows `shell` is one: it is for the phone's shell, quotes and all.
+
+    Raises:
+        ValueError: when a quote lacks its other half.
+    """
+    verb, _, rest = line.partition(" ")
+    return [verb, rest] if verb == "shell" else shlex.split(line)
 
 
 def typing_lines(text: str) -> Iterator[str]:

@@ -7,14 +7,14 @@ quoted for the phone's shell, in SQL for SQL.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from environments.android.adb import Phone
+from environments.android.adb import Phone, parted
 from environments.goalfile import Section, Values, Word, Worded, check, fill, read, require
 from environments.types import GoalError, Observation
 
@@ -68,6 +68,7 @@ class _Entry(Worded):
     def _has_its_values(self) -> _Entry:
         require(self.instruction, self.values, "instruction")
         require([*self.setup, *self.success.templates], self.values, "setup or success")
+        _check_lines(self.setup, "setup")
         return self
 
 
@@ -77,6 +78,11 @@ class _App(Section):
     app: Annotated[str, Field(pattern=_APP)]
     reset: list[Word] = []
     goals: Annotated[list[_Entry], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _has_whole_lines(self) -> _App:
+        _check_lines(self.reset, "reset")
+        return self
 
 
 class AndroidFile(Section):
@@ -113,6 +119,14 @@ def read_job(page: str, seed: int) -> Job:
         return entry.success.holds(values, phone, screen)
 
     return Job(app.app, (*app.reset, *setup), fill(entry.instruction, values), reached)
+
+
+def _check_lines(lines: Iterable[str], what: str) -> None:
+    for line in lines:
+        try:
+            parted(line)
+        except ValueError as error:  # a quote without its other half
+            raise ValueError(f"{what}: {line!r}: {error}") from error
 
 
 def _sql(value: str) -> str:

@@ -16,6 +16,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from environments.goalfile import Section, Value, Values, Word, Worded, fill, require
 
 Path = Annotated[str, Field(pattern=r"^/")]
+Request = Annotated[str, Field(pattern=r"^/[!-~]*$")]  # a path that no browser encodes: ASCII, without blanks
 RESERVED = frozenset({"port", "data"})
 
 
@@ -29,7 +30,7 @@ class Sql(Section):
 class Rest(Section):
     """A request to the application; ``body`` is sent as JSON."""
 
-    rest: Path
+    rest: Request
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
     body: Any = None
     headers: dict[str, str] = {}
@@ -104,7 +105,7 @@ class App(Section):
     start: Word
     folder: Word = "."
     env: dict[str, str] = {}
-    ready: Path = "/"
+    ready: Request = "/"
     ready_in_s: Annotated[int, Field(ge=1)] = 60
     data: Word | None = None
     database: Word | None = None

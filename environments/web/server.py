@@ -125,14 +125,14 @@ def ask(
     """A request to the server at a port: status and body of its answer. A redirection is not followed.
 
     Raises:
-        OSError: when it does not answer within :data:`ANSWER_S`, or not in HTTP.
+        OSError: when it does not answer within :data:`ANSWER_S`, or not in HTTP, or cannot be asked so in HTTP.
     """
     connection = HTTPConnection("127.0.0.1", port, timeout=ANSWER_S)
     try:
         connection.request(method, path, body, {"Host": HOST, **(headers or {})})
         answer = connection.getresponse()
         return answer.status, answer.read()
-    except HTTPException as error:
+    except (HTTPException, ValueError) as error:  # the second of signs that no path or header may have
         raise OSError(f"{method} {path}: {error!r}") from error
     finally:
         connection.close()

@@ -70,6 +70,8 @@ def test_values_fill_texts_and_paths() -> None:
         ({"reset": [{"sqll": "x"}]}, {}, r"Input should be a mapping with one of the keys sql, rest, command, restore"),
         ({"database": None, "reset": [{"sql": "x"}]}, {}, "a hook with sql needs a database"),
         ({"database": None}, {}, "a hook with sql needs a database"),
+        ({"ready": "/grüße"}, {}, r"app\.ready='/grüße': String should match"),
+        ({}, {"setup": [{"rest": "/item/ü"}]}, r"goal rename: setup\.0\.rest\.rest='/item/ü': String should match"),
         ({}, {"tier": 5}, "goal rename: tier=5: .*less than or equal to 4"),
         ({}, {"path": "item"}, "goal rename: path='item': String should match"),
         (
