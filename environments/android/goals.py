@@ -55,7 +55,7 @@ class Check(Section):
             line = shlex.join(["sqlite3", fill(self.database or "", values), fill(self.sql, values, _sql)])
         else:  # a grep that finds nothing has status 1; from 126 on, the shell found no such program
             line = fill(self.shell or "", values, shlex.quote) + "; [ $? -lt 126 ]"
-        return bool(phone.shell(line).strip() == fill(self.prints or "", values))
+        return bool(phone.shell(line).strip() == fill(self.prints or "", values).strip())
 
 
 class _Entry(Worded):

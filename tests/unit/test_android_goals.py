@@ -8,9 +8,10 @@ from textwrap import dedent, indent
 import pytest
 import yaml
 
+from environments.android.adb import Phone
 from environments.android.goals import read_job
 from environments.registry import load_goals
-from environments.types import Goal, GoalError
+from environments.types import Goal, GoalError, Observation, WorldError
 
 GOOD = """
     id: send
@@ -74,6 +75,7 @@ def test_the_seed_chooses_the_values_and_commands_get_them_quoted(tmp_path: Path
         ("Tell {who}", "Tell {who!r}", r"instruction: \{who!r\} is not known"),
         ("Tell {who}", "Tell {who.x}", r"instruction: \{who\.x\} is not known"),
         ("Tell {who}", "Tell {who", "goal send: .*'}'|goal send: "),
+        ("push notes.db", "push 'notes.db", r"goal send: setup: \"push 'notes.db .*\": No closing quotation"),
         ('prints: "{who}"', 'equals: "{who}"', r"goal send: success\.equals='{who}': Extra inputs"),
         (', prints: "{who}"', "", "goal send: give shell and prints, or sql, database and prints, or screen"),
         ('prints: "{who}"', 'prints: "1", screen: Sent', "give shell and prints, or sql"),
@@ -84,6 +86,39 @@ def test_a_wrong_entry_is_named_in_one_line(tmp_path: Path, old: str, new: str, 
     with pytest.raises(GoalError, match=message) as caught:
         load_goals(_file(tmp_path, GOOD.replace(old, new)))
     assert "\n" not in str(caught.value)
+
+
+class _Says(Phone):
+    """A phone of which only the shell's answer is known."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+
+    def shell(self, line: str) -> str:
+        return self.said
+
+
+@pytest.mark.parametrize(
+    "prints", ['{shell: sent_to, prints: " {who} "}', "\n      shell: sent_to\n      prints: |\n        {who}"]
+)
+def test_blanks_around_what_is_to_be_printed_do_not_count(tmp_path: Path, prints: str) -> None:
+    """A block of YAML ends with a line's end."""
+    given = '{shell: sent_to, prints: "{who}"}'
+    assert given in GOOD
+    job = read_job(f"{_file(tmp_path, GOOD.replace(given, prints))}#send", 0)
+    (who,) = (name for name in ("Ann", "Ben", "Cem") if name in job.instruction)
+    assert job.reached(_Says(f"{who}\n"), Observation(b"", ()))
+    assert not job.reached(_Says("nobody\n"), Observation(b"", ()))
+
+
+def test_a_value_that_breaks_a_line_for_adb_is_named(tmp_path: Path) -> None:
+    """In quotes of the line's own, those that come with a value do not end."""
+    phone = _Says("")
+    phone.serial = "one"
+    goal = GOOD.replace("push notes.db", "push '{what}'").replace(""", 'a "quote"'""", "")
+    line = read_job(f"{_file(tmp_path, goal)}#send", 0).before[-1]
+    with pytest.raises(WorldError, match=r"one: `adb push .*`: No closing quotation; mend the line in the goal file"):
+        phone.command(line)
 
 
 def test_a_wrong_app_is_named(tmp_path: Path) -> None:
