@@ -44,6 +44,52 @@
   });
   RealDate.prototype.constructor = window.Date;
 
+  const today = () => Math.floor(EPOCH + now);
+  const formats = Intl.DateTimeFormat.prototype;
+  const { get: formatOf } = Object.getOwnPropertyDescriptor(formats, 'format');
+  const { formatToParts } = formats;
+  Object.defineProperty(formats, 'format', {
+    get() {
+      const format = formatOf.call(this);
+      return (date = today()) => format(date);
+    },
+  });
+  formats.formatToParts = function (date = today()) { return formatToParts.call(this, date); };
+  Object.defineProperty(performance, 'timeOrigin', { value: EPOCH });
+
+  if (window.Temporal !== undefined) {
+    const instant = () => Temporal.Instant.fromEpochMilliseconds(today());
+    const zoned = (zone = Temporal.Now.timeZoneId()) => instant().toZonedDateTimeISO(zone);
+    Object.assign(Temporal.Now, {
+      instant,
+      zonedDateTimeISO: zoned,
+      plainDateTimeISO: (zone) => zoned(zone).toPlainDateTime(),
+      plainDateISO: (zone) => zoned(zone).toPlainDate(),
+      plainTimeISO: (zone) => zoned(zone).toPlainTime(),
+    });
+  }
+
+  AbortSignal.timeout = (ms) => {
+    const controller = new AbortController();
+    const late = () => controller.abort(new DOMException('signal timed out', 'TimeoutError'));
+    add(late, atLeast(0, ms), null, []);
+    return controller.signal;
+  };
+
+  if (window.scheduler !== undefined) {
+    const post = scheduler.postTask.bind(scheduler);
+    scheduler.postTask = (callback, { delay, ...options } = {}) => {
+      if (!(delay > 0)) return post(callback, options);
+      return new Promise((done, fail) => {
+        const { signal } = options;
+        signal?.throwIfAborted();
+        const run = () => done(new Promise((say) => say(callback()))); // what it throws is the promise's
+        const timer = add(run, Number(delay), null, []);
+        signal?.addEventListener('abort', () => { clear(timer); fail(signal.reason); }, { once: true });
+      });
+    };
+  }
+
   const chance = Math.random = () => { // mulberry32: pages draw before they are seeded
     random = (random + 0x6d2b79f5) | 0;
     let bits = Math.imul(random ^ (random >>> 15), 1 | random);

@@ -131,6 +131,47 @@ def test_time_passes_only_when_told(show: Open) -> None:
     assert browser.evaluate("log.slice(4)") == ["tick", "tick", "late"]
 
 
+CLOCKS = """<script>
+  const times = {};
+  const note = (name) => { times[name] = performance.now(); };
+  AbortSignal.timeout(300).onabort = (event) => note(event.target.reason.name);
+  const stop = new AbortController();
+  scheduler.postTask(() => note('task'), { delay: 500 });
+  scheduler.postTask(() => note('never'), { delay: 100, signal: stop.signal }).catch((error) => note(error.name));
+  stop.abort();
+  const begun = performance.now();
+</script>"""
+
+
+def test_every_clock_is_the_pages_own(show: Open) -> None:
+    browser = show(CLOCKS)
+    browser.pass_time(1000)
+    assert browser.evaluate("Object.keys(times)") == ["AbortError", "TimeoutError", "task"]
+    assert browser.evaluate("Object.values(times).map((time) => time - begun)") == [0, 300, 500]
+    assert browser.evaluate("performance.timeOrigin + performance.now() - Date.now()") == 0
+    said = "[new Intl.DateTimeFormat('en', given), new Intl.DateTimeFormat('en', given).format(new Date())]"
+    given = "const given = { dateStyle: 'full', timeStyle: 'long', timeZone: 'UTC' }"
+    now, then = browser.evaluate(f"(() => {{ {given}; const [one, said] = {said}; return [one.format(), said]; }})()")
+    assert now == then == "Monday, January 15, 2024 at 12:00:01 PM UTC"
+    parts = "new Intl.DateTimeFormat('en').formatToParts().map((part) => part.value).join('')"
+    assert browser.evaluate(parts) == "1/15/2024"
+
+
+def test_temporal_is_on_the_pages_clock_where_there_is_one(show: Open) -> None:
+    browser = show("")
+    if not browser.evaluate("'Temporal' in window"):
+        pytest.skip("this browser has no Temporal")
+    names = ("instant", "zonedDateTimeISO", "plainDateTimeISO", "plainDateISO", "plainTimeISO")
+    said = browser.evaluate(f"{list(names)}.map((name) => Temporal.Now[name]().toString())")
+    assert said == [
+        "2024-01-15T12:00:00Z",
+        "2024-01-15T12:00:00+00:00[UTC]",
+        "2024-01-15T12:00:00",
+        "2024-01-15",
+        "12:00:00",
+    ]
+
+
 def test_a_failing_timer_does_not_stop_the_others(show: Open) -> None:
     browser = show("<script>setTimeout(() => { throw 1; }, 1); setTimeout(() => { window.ran = 1; }, 2)</script>")
     browser.pass_time(10)
