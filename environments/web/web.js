@@ -31,12 +31,18 @@
   const endTap = () => nextTask().then(() => window.top.__ratchet.endTap?.()); // its frames are of its origin
   const isOff = (node) => node.closest?.('button, input, select, textarea')?.matches(':disabled');
   let touch = null;
-  addEventListener('touchstart', (event) => { touch = event; }, true);
-  addEventListener('touchend', async (event) => {
+  const letGo = async (event) => {
     const [target] = event.composedPath();
     await nextTask(); // the page has had it
-    if (touch.defaultPrevented || event.defaultPrevented || isOff(target)) endTap();
+    if (event.type === 'touchcancel' || touch.defaultPrevented || event.defaultPrevented || isOff(target)) endTap();
+  };
+  const UNTOUCHED = ['touchend', 'touchcancel'];
+  addEventListener('touchstart', (event) => {
+    touch = event;
+    // What a page takes out while it is touched is told the end of it, and the window is not.
+    for (const name of UNTOUCHED) event.composedPath()[0].addEventListener(name, letGo, { once: true });
   }, true);
+  for (const name of UNTOUCHED) addEventListener(name, letGo, true);
   for (const name of ['mouseup', 'click']) addEventListener(name, endTap, true);
 
   // Time passes in the frames too.

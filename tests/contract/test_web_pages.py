@@ -120,21 +120,28 @@ def test_what_is_waited_for_too_long_is_named(site: Site) -> None:
 TAPS = """<meta name=viewport content="width=device-width">
 <style>select, button, div { display: block; height: 50px; width: 200px; margin: 20px 0 }</style>
 <select><option>one<option>two</select><button disabled>off</button><div id=pad>pad</div><div id=knob>knob</div>
-<p id=out>none</p><script>
+<div id=shut>shut</div><p id=out>none</p><script>
   const say = (event) => { event.preventDefault(); out.textContent = event.type; };
   pad.addEventListener('touchstart', say, { passive: false });
   knob.addEventListener('pointerdown', say);
+  shut.addEventListener('touchstart', (event) => { say(event); shut.remove(); }, { passive: false });
 </script>"""
 
 
 def test_every_tap_comes_to_an_end(site: Site) -> None:
-    """On a list, on what is off, and where the page wants no mouse events after the touches."""
+    """On a list, on what is off, where the page wants no mouse events after the touches, and on what it takes out."""
     seen = site.open(TAPS, phone=True, viewport=[360, 640])
     seen = site.click(site.click(seen, "select", "one"), "option", "two")
     assert "focus select 'two'" in _lines(seen)
     seen = site.click(seen, "button", "off")
     assert "text 'touchstart'" in _lines(site.click(seen, "text", "pad"))
-    assert "text 'pointerdown'" in _lines(site.click(seen, "text", "knob"))
+    seen = site.click(seen, "text", "knob")
+    assert "text 'pointerdown'" in _lines(seen)
+    assert site.world._running is not None
+    site.world._running.browser._live_pipe.timeout_s = 5.0
+    seen = site.click(seen, "text", "shut")
+    assert "text 'touchstart'" in _lines(seen)
+    assert "text 'shut'" not in _lines(seen)
 
 
 def test_what_scripts_animate_and_draw_at_random_is_the_same_each_time(site: Site) -> None:
