@@ -23,6 +23,7 @@ from environments.types import WorldError
 _BROWSER_READS, _BROWSER_WRITES = 3, 4  # the descriptors that --remote-debugging-pipe stands for
 _FREE_FROM = 10  # our own ends live above those, so that the child's dup2 calls cannot clash
 _CHUNK = 1 << 20
+QUIET_S = 0.5  # without a message, until what waits for one is asked what to do
 
 
 class Refused(WorldError):
@@ -31,6 +32,9 @@ class Refused(WorldError):
 
 def _told() -> str:
     return "what it was told"
+
+
+def _nothing() -> None: ...
 
 
 class Pipe:
@@ -42,6 +46,7 @@ class Pipe:
         log: where its standard error goes.
         on_event: called with the name and parameters of each event, in order.
         timeout_s: how long one answer may take. It may be set anew at any time.
+        on_quiet: called whenever nothing has come for :data:`QUIET_S` while something is waited for.
 
     Raises:
         WorldError: from every method, when the browser cannot be started, is dead, or takes longer.
@@ -54,8 +59,10 @@ class Pipe:
         log: Path,
         on_event: Callable[[str, dict[str, Any]], None],
         timeout_s: float,
+        on_quiet: Callable[[], None] = _nothing,
     ) -> None:
         self.timeout_s = timeout_s
+        self._on_quiet = on_quiet
         self._log = log
         self._on_event = on_event
         self._last_id = 0
@@ -139,7 +146,9 @@ class Pipe:
                 raise self._died() from error
 
     def _read(self, deadline: float, what: Callable[[], str]) -> None:
-        self._await(self._may_read, deadline, what)
+        while not self._await(self._may_read, deadline, what):
+            self._on_quiet()
+            self._send(deadline)
         chunk = os.read(self._in, _CHUNK)
         if not chunk:
             raise self._died()
@@ -153,13 +162,15 @@ class Pipe:
         elif message["id"] in self._asked:
             self._replies[message["id"]] = message
 
-    def _await(self, poller: select.poll, deadline: float, what: Callable[[], str] = _told) -> None:
+    def _await(self, poller: select.poll, deadline: float, what: Callable[[], str] = _told) -> bool:
+        """Whether the pipe is ready within :data:`QUIET_S`. Raises WorldError after the deadline."""
         left_s = deadline - time.monotonic()
-        if left_s <= 0 or not poller.poll(left_s * 1000):
+        if left_s <= 0:
             waiting = ", ".join(self._asked.values()) or what()
             raise WorldError(
                 f"the browser (process {self.pid}) gave no answer to {waiting} within {self.timeout_s:g} s"
             )
+        return bool(poller.poll(min(left_s, QUIET_S) * 1000))
 
     def _died(self) -> WorldError:
         return WorldError(f"the browser (process {self.pid}) died; its last words: {last_words(self._log)}")

@@ -295,7 +295,7 @@ class Browser:
         rules = f"--host-resolver-rules={self._hosts}"
         command = [str(find_browser()), *_FLAGS, *frames, rules, f"--user-data-dir={home}"]
         environment = kept_variables() | {"HOME": str(home), "TZ": "UTC", "LANG": "en_US.UTF-8"} | _SET_BY_BROWSER
-        self._pipe = Pipe(command, environment, home / "log.txt", self._on_event, START_TIMEOUT_S)
+        self._pipe = Pipe(command, environment, home / "log.txt", self._on_event, START_TIMEOUT_S, self._on_quiet)
         self._commands_frames = commands_frames
         self._session = None
         self._session = self._attach()
@@ -333,6 +333,9 @@ class Browser:
 
     def _loaded(self) -> bool:
         return not self._loading
+
+    def _on_quiet(self) -> None:
+        """Nothing has come for a while, though something is waited for: nothing can be done about it here."""
 
     def _on_event(self, name: str, params: dict[str, Any]) -> None:
         if name == "Page.loadEventFired":

@@ -40,6 +40,7 @@ class _Traffic:
     under_way: dict[str, tuple[str, str]] = field(default_factory=dict)  # a request: its document's id, its address
     queue: dict[str, str] = field(default_factory=dict)  # what scripts ask for, and the ids to let it go with
     sent: str = ""  # the one of these that is being answered
+    answered: bool = False  # whether its answer has begun to come
 
 
 class WebBrowser(Browser):
@@ -171,6 +172,8 @@ class WebBrowser(Browser):
             self._begin(params)
         elif name in ("Network.loadingFinished", "Network.loadingFailed"):
             self._finish(params["requestId"])
+        elif name == "Network.responseReceivedExtraInfo":  # which the page's own thread has no part in
+            self._traffic.answered = self._traffic.answered or params["requestId"] == self._traffic.sent
         elif name == "Page.frameRequestedNavigation":
             self._traffic.announced = self._traffic.announced or (on_top and params["disposition"] == "currentTab")
         elif name == "Page.frameStartedLoading" and on_top:
@@ -201,8 +204,14 @@ class WebBrowser(Browser):
     def _send(self) -> None:
         """Let the next of the page's own requests go once the one before is answered: so their order is the page's."""
         if not self._traffic.sent and self._traffic.queue:
-            self._traffic.sent = next(iter(self._traffic.queue))
+            self._traffic.sent, self._traffic.answered = next(iter(self._traffic.queue)), False
             self._tell("Fetch.continueRequest", requestId=self._traffic.queue.pop(self._traffic.sent))
+
+    def _on_quiet(self) -> None:
+        """A page that stands still until a request is answered (synchronous XHR) does not take in the one before."""
+        if self._traffic.answered:
+            self._traffic.sent = ""
+            self._send()
 
     def _arrive(self, frame: dict[str, Any]) -> None:
         """A document has come: the requests of the one before are nobody's."""

@@ -117,6 +117,22 @@ def test_what_is_waited_for_too_long_is_named(site: Site) -> None:
             site.world.step(WAIT)
 
 
+def test_a_page_may_stand_still_until_a_request_is_answered(site: Site) -> None:
+    """Synchronous XHR, while an answer is on its way that the page cannot take in meanwhile."""
+    seen = site.open("""<button onclick="load()">load</button><p id=out></p><script>
+      const load = () => {
+        fetch('/page.html?first').then(() => { out.textContent += ' first'; });
+        const request = new XMLHttpRequest();
+        request.open('GET', '/page.html?second', false);
+        request.send();
+        out.textContent += `second ${request.status}`;
+      };
+    </script>""")
+    assert site.world._running is not None
+    site.world._running.browser._live_pipe.timeout_s = 5.0
+    assert "text 'second 200 first'" in _lines(site.click(seen, "button", "load"))
+
+
 TAPS = """<meta name=viewport content="width=device-width">
 <style>select, button, div { display: block; height: 50px; width: 200px; margin: 20px 0 }</style>
 <select><option>one<option>two</select><button disabled>off</button><div id=pad>pad</div><div id=knob>knob</div>
