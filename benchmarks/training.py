@@ -33,7 +33,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.shapes import load
 from environments.types import Action, Element, Observation
 from models.network import Network
-from models.packing import imitation, loss, loss_of
+from models.packing import imitation, learn, loss
 from models.prompts import Context
 from models.training import laid_ahead
 from models.tuning import Tuning, tunable
@@ -92,7 +92,7 @@ def packed(job: Job) -> float:
     side_by_side(network.model.get_base_model())
     samples = [[imitation(network, *item) for item in batch] for batch in job.batches]
     with laid_ahead(network, samples.__getitem__, len(samples)) as laid:
-        return by_hand(job.network, len(job.batches), lambda number: loss_of(network, laid(number)))
+        return by_hand(job.network, len(job.batches), lambda number: learn(network, laid(number)))
 
 
 def unpacked(job: Job) -> float:
@@ -123,7 +123,7 @@ def plain(network: Network, batch: Sequence[tuple[Context, str]]) -> Tensor:
 
 
 def by_hand(network: Network, batches: int, value_of: Callable[[int], Tensor]) -> float:
-    """Seconds of all batches but the first, from the loss of a batch by its number."""
+    """Seconds of all batches but the first, from the loss of a batch by its number: with a graph, or learnt already."""
     weights = [weight for weight in network.model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(weights, lr=RATE)
     began = clock()
@@ -133,7 +133,8 @@ def by_hand(network: Network, batches: int, value_of: Callable[[int], Tensor]) -
         optimizer.zero_grad(set_to_none=True)
         with network.autocast():
             value = value_of(number)
-        value.backward()  # type: ignore[no-untyped-call]
+        if value.requires_grad:
+            value.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimizer.step()
     return clock() - began

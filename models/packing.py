@@ -5,7 +5,7 @@ Losses and gradients are those of a separate row for each answer (:mod:`models.t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
@@ -67,14 +67,27 @@ class Batch:
     samples: tuple[Sample, ...]
     forests: list[tuple[list[int], Forest]]
     targets: list[list[_Target]]
+    album: Album
 
 
 @dataclass(frozen=True, slots=True)
 class _Computed:
-    """The targets of a batch, and the states (targets, width) from which they are predicted."""
+    """Targets, and the states (targets, width) from which they are predicted."""
 
     targets: tuple[_Target, ...]
     states: Tensor
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What means are over, of a batch's targets that are of the same tokens.
+
+    ``weight`` is that of all of them, ``ranked`` and ``preferred`` are the samples with a ranking or preference loss.
+    """
+
+    weight: float = 0.0
+    ranked: int = 0
+    preferred: int = 0
 
 
 def imitation(network: Network, context: Context, action: str) -> Sample:
@@ -102,14 +115,15 @@ def referred(network: Network, samples: Sequence[Sample]) -> list[Sample]:
 @torch.inference_mode()
 def log_likelihoods(network: Network, samples: Sequence[Sample]) -> list[tuple[float, ...]]:
     """Of each sample those of its branches: of all targets of a branch together, each among all tokens."""
+    batch, found = lay(network, samples), {}
     with network.autocast():
-        computed = _compute(lay(network, samples))
-        surprise = _surprise(network.head(computed.states), computed.targets, ())
-    found = []
-    for number in range(len(samples)):
-        mine = [place for place, target in enumerate(computed.targets) if target.owner == number]
-        found.append(tuple(_likelihoods(-surprise[mine], [computed.targets[place] for place in mine]).tolist()))
-    return found
+        for rows, forest in batch.forests:
+            computed = _compute(batch, rows, forest)
+            surprise = _surprise(network.head(computed.states), computed.targets, ())
+            for number, mine in _by_sample(computed.targets).items():
+                said = [computed.targets[place] for place in mine]
+                found[number] = tuple(_likelihoods(-surprise[mine], said).tolist())
+    return [found[number] for number in range(len(samples))]
 
 
 def _answer(network: Network, action: str, weight: float) -> Branch:
@@ -148,13 +162,69 @@ def loss_of(network: Network, batch: Batch) -> Tensor:
     That of answers and that of verdicts are added where there are both, and so are the mean ranking loss and the mean
     preference loss of the samples that have one. Samples of the same context share all of its prompt.
     """
-    computed, samples = _compute(batch), batch.samples
-    total = computed.states.new_zeros((), dtype=torch.float32)
-    for among in dict.fromkeys(sample.among for sample in samples):
-        mine = [place for place, target in enumerate(computed.targets) if samples[target.owner].among == among]
-        logits = network.head(computed.states[mine], among)
-        total = total + _loss_among(logits, [computed.targets[place] for place in mine], samples)
-    return total
+    return torch.stack(list(_parts(network, batch))).sum()
+
+
+def learn(network: Network, batch: Batch) -> Tensor:
+    """The loss of :func:`loss_of` without its graph: the weights have the gradient already.
+
+    It is a sum over the forests. Each has done its part of the gradient before the next is computed, so that the
+    activations of one alone are held.
+    """
+    seen: list[tuple[Tensor, Tensor]] = []
+    parts = []
+    for part in _parts(network, batch, seen):
+        parts.append(part.detach())
+        if part.requires_grad:
+            _backward([part])
+    handed = [(features, kept) for features, kept in seen if kept.grad is not None]
+    if handed:
+        _backward([features for features, _ in handed], [kept.grad for _, kept in handed])
+    return torch.stack(parts).sum()
+
+
+def _backward(ends: Sequence[Tensor], gradients: Sequence[Tensor | None] | None = None) -> None:
+    """In the types of the way forward: under autocast, what was multiplied in float32 would be in bfloat16."""
+    with torch.autocast(ends[0].device.type, enabled=False):
+        torch.autograd.backward(ends, gradients)
+
+
+def _parts(network: Network, batch: Batch, seen: list[tuple[Tensor, Tensor]] | None = None) -> Iterator[Tensor]:
+    """What each forest adds to the loss.
+
+    ``seen``, if given, gets the features of pictures that are trained too, see :meth:`Album.cut_off`: forests may share
+    them.
+    """
+    counts = _counted(batch)
+    for rows, forest in batch.forests:
+        if seen is not None:
+            seen += batch.album.cut_off(network, forest.pictures)
+        computed = _compute(batch, rows, forest)
+        part = computed.states.new_zeros((), dtype=torch.float32)
+        for among, count in counts.items():
+            mine = [place for place, one in enumerate(computed.targets) if batch.samples[one.owner].among == among]
+            if mine:
+                logits = network.head(computed.states[mine], among)
+                part = part + _loss_among(logits, [computed.targets[place] for place in mine], batch.samples, count)
+        yield part
+
+
+def _counted(batch: Batch) -> dict[tuple[int, ...], _Counts]:
+    """What means are over, by the tokens that targets are of."""
+    counts: dict[tuple[int, ...], _Counts] = {}
+    targets = list(chain.from_iterable(batch.targets))
+    for number, places in _by_sample(targets).items():
+        sample, mine = batch.samples[number], [targets[place] for place in places]
+        count = counts.setdefault(sample.among, _Counts())
+        count.weight += sum(target.weight for target in mine)
+        count.ranked += _is_ranked(sample, mine)
+        count.preferred += bool(sample.reference)
+    return counts
+
+
+def _is_ranked(sample: Sample, targets: Sequence[_Target]) -> bool:
+    """Whether it has right branches and wrong ones, to be put in order."""
+    return bool(sample.ranking) and len({target.token == sample.among[0] for target in targets}) == 2
 
 
 def lay(network: Network, samples: Sequence[Sample]) -> Batch:
@@ -170,17 +240,14 @@ def lay(network: Network, samples: Sequence[Sample]) -> Batch:
     forests = [(rows, Forest(network, [trees[row] for row in rows], album)) for rows in groups]
     for _, forest in forests:
         forest.lay()
-    return Batch(tuple(samples), forests, targets)
+    return Batch(tuple(samples), forests, targets, album)
 
 
-def _compute(batch: Batch) -> _Computed:
-    states: dict[int, Tensor] = {}
-    for rows, forest in batch.forests:
-        forest.compute()
-        wanted = [[(at, target.place) for target in batch.targets[row]] for at, row in enumerate(rows)]
-        states |= zip(rows, map(forest.hidden, wanted), strict=True)
-    ordered = [states[row] for row in range(len(batch.targets))]
-    return _Computed(tuple(chain.from_iterable(batch.targets)), torch.cat(ordered))
+def _compute(batch: Batch, rows: Sequence[int], forest: Forest) -> _Computed:
+    """A forest of the batch, whose trees have the numbers ``rows``."""
+    forest.compute()
+    places = [(at, target.place) for at, row in enumerate(rows) for target in batch.targets[row]]
+    return _Computed(tuple(target for row in rows for target in batch.targets[row]), forest.hidden(places))
 
 
 def _abreast(trees: Sequence[Tree], most: int) -> list[list[int]]:
@@ -193,13 +260,14 @@ def _abreast(trees: Sequence[Tree], most: int) -> list[list[int]]:
     return groups
 
 
-def _loss_among(logits: Tensor, targets: Sequence[_Target], samples: Sequence[Sample]) -> Tensor:
-    """The loss of targets that are of the same tokens."""
+def _loss_among(logits: Tensor, targets: Sequence[_Target], samples: Sequence[Sample], count: _Counts) -> Tensor:
+    """What targets, which are of the same tokens, add to the loss of all those that are counted."""
     among = samples[targets[0].owner].among
     losses = _surprise(logits, targets, among)
     shares = torch.tensor([target.weight for target in targets], device=logits.device)
-    mean = (losses * shares).sum() / shares.sum() if shares.any() else logits.new_zeros(())
-    return mean + (_ranking(logits, targets, samples) if among else _preference(losses, targets, samples))
+    mean = (losses * shares).sum() / count.weight if count.weight else logits.new_zeros(())
+    ranking, preference = _ranking(logits, targets, samples), _preference(losses, targets, samples)
+    return mean + ranking / max(1, count.ranked) + preference / max(1, count.preferred)
 
 
 def _surprise(logits: Tensor, targets: Sequence[_Target], among: tuple[int, ...]) -> Tensor:
@@ -209,27 +277,35 @@ def _surprise(logits: Tensor, targets: Sequence[_Target], among: tuple[int, ...]
 
 
 def _ranking(logits: Tensor, targets: Sequence[_Target], samples: Sequence[Sample]) -> Tensor:
-    """The mean ranking loss of the samples that have right and wrong branches; 0 where there are none."""
-    lost = []
-    for number, sample in enumerate(samples):
-        mine = [place for place, target in enumerate(targets) if target.owner == number]
-        right = torch.tensor([targets[place].token == sample.among[0] for place in mine], device=logits.device)
-        if sample.ranking and right.any() and not right.all():
+    """The ranking losses of the samples that have right and wrong branches, added up."""
+    lost = [logits.new_zeros(())]
+    for number, mine in _by_sample(targets).items():
+        sample, said = samples[number], [targets[place] for place in mine]
+        if _is_ranked(sample, said):
+            right = torch.tensor([target.token == sample.among[0] for target in said], device=logits.device)
             margins = logits[mine, 0] - logits[mine, 1]
             lost.append(sample.ranking * (margins.logsumexp(0) - margins[right].logsumexp(0)))
-    return torch.stack(lost).mean() if lost else logits.new_zeros(())
+    return torch.stack(lost).sum()
 
 
 def _preference(losses: Tensor, targets: Sequence[_Target], samples: Sequence[Sample]) -> Tensor:
-    """The mean preference loss of the samples that have a reference; 0 where there are none."""
-    lost = []
-    for number, sample in enumerate(samples):
+    """The preference losses of the samples that have a reference, added up."""
+    lost = [losses.new_zeros(())]
+    for number, mine in _by_sample(targets).items():
+        sample = samples[number]
         if sample.reference:
-            mine = [place for place, target in enumerate(targets) if target.owner == number]
             now = _likelihoods(-losses[mine], [targets[place] for place in mine])
             gains = now - now.new_tensor(sample.reference)
             lost.append(-functional.logsigmoid(sample.beta * (gains[0] - gains[1:])).mean())
-    return torch.stack(lost).mean() if lost else losses.new_zeros(())
+    return torch.stack(lost).sum()
+
+
+def _by_sample(targets: Sequence[_Target]) -> dict[int, list[int]]:
+    """The places of each sample's targets, by its number."""
+    places: dict[int, list[int]] = {}
+    for place, target in enumerate(targets):
+        places.setdefault(target.owner, []).append(place)
+    return places
 
 
 def _likelihoods(tokens: Tensor, targets: Sequence[_Target]) -> Tensor:

@@ -81,6 +81,17 @@ class Album:
                     "set base.agent and base.reward to other models, such as Qwen2.5-VL"
                 )
 
+    def cut_off(self, network: Network, names: Collection[str]) -> list[tuple[Tensor, Tensor]]:
+        """See pictures, and keep their features apart from how they came about, where that is trained too.
+
+        Returns:
+            The features as they came about, each with what is kept of it: that gathers the gradient to hand on to them.
+        """
+        seen = {name: features for name, features in self.features(network, names).items() if features.grad_fn}
+        kept = {name: features.detach().requires_grad_() for name, features in seen.items()}
+        self._features |= kept
+        return [(features, kept[name]) for name, features in seen.items()]
+
     @property
     def nbytes(self) -> int:
         """Of the features, and of what the vision tower is still to see."""

@@ -20,7 +20,7 @@ from torch.optim import AdamW, Optimizer
 from models.checkpoint import resume, save
 from models.engine import MAX_ANSWER_TOKENS, MAX_UNQUOTED_TOKENS
 from models.network import Network
-from models.packing import Batch, Sample, lay, loss, loss_of
+from models.packing import Batch, Sample, lay, learn, loss
 from models.prompts import opening
 from models.tuning import trained
 
@@ -63,7 +63,8 @@ class Descent:
         """Train the weights in place; an interrupted training goes on from ``scratch``.
 
         Args:
-            loss: the loss, a scalar, of an update, counted from 0. It depends on the number and the weights alone, or
+            loss: the loss, a scalar, of an update, counted from 0: with a graph, or with its gradient in the weights
+                already. It depends on the number and the weights alone, or
                 a resumed training would end with other bytes.
             scratch: a folder for checkpoints, kept between attempts, empty at the first.
             report: called with (updates done, loss of the last).
@@ -93,7 +94,8 @@ class Descent:
         value = loss(update)
         if not torch.isfinite(value):
             raise FloatingPointError(f"the loss of update {update + 1} is {value.item()}; lower the learning rate")
-        value.backward()  # type: ignore[no-untyped-call]
+        if value.requires_grad:
+            value.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.weights.values(), _MAX_NORM)
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
@@ -176,7 +178,7 @@ def descend(
 def _loss(network: Network, laid: Callable[[int], Batch], update: int) -> Tensor:
     batch = laid(update)
     with network.autocast():
-        return loss_of(network, batch)
+        return learn(network, batch)
 
 
 @contextmanager

@@ -177,6 +177,11 @@ class Forest:
         """Lay out what has been added to the trees, so that there is less to do when it is computed."""
         self._layout = self._lay()
 
+    @property
+    def pictures(self) -> list[str]:
+        """The names of the pictures in what is laid out."""
+        return list(dict.fromkeys(name for _, _, name, _ in self._layout.patches)) if self._layout else []
+
     def compute(self) -> None:
         """Compute what has been added to the trees, or was laid out before."""
         layout, self._layout = self._layout or self._lay(), None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,21 @@ from tiny import contexts, journey, pictures_seen
 from models import packing
 from models.inference import TorchEngine
 from models.network import Network, load_base
-from models.packing import Branch, Sample, imitation, judgement, log_likelihoods, loss, preference, referred
+from models.packing import (
+    Batch,
+    Branch,
+    Sample,
+    imitation,
+    judgement,
+    lay,
+    learn,
+    log_likelihoods,
+    loss,
+    loss_of,
+    preference,
+    referred,
+)
+from models.prompts import Context
 from models.reading import Album, plant, read
 from models.tree import ROOT, Tree, text
 from models.tuning import Method, Tuning, tunable
@@ -34,8 +50,8 @@ def longer(inputs: dict[str, torch.Tensor], ids: torch.Tensor) -> dict[str, torc
     return images
 
 
-def judged(network: Network) -> list[Sample]:
-    return [judgement(network, context, rows) for context, rows in zip(contexts(), LABELLED, strict=True)]
+def judged(network: Network, ranking: float = 0.0) -> list[Sample]:
+    return [judgement(network, context, rows, ranking) for context, rows in zip(contexts(), LABELLED, strict=True)]
 
 
 def gradients_of(network: Network, value: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -89,6 +105,77 @@ def test_trees_side_by_side_teach_what_they_do_one_by_one(tuned: Network, monkey
     torch.testing.assert_close(beside, alone)
     for name, gradient in gradients_of(tuned, beside).items():
         torch.testing.assert_close(gradient, by_itself[name], rtol=1e-4, atol=1e-6)
+
+
+def several(network: Network) -> list[Sample]:
+    """Of each kind, in several trees; one screenshot stands in two of them."""
+    context = contexts()[1]
+    elsewhere = Context("Look again", context.history, context.observation)
+    (preferred,) = referred(network, [preference(network, contexts()[2], "wait", ["click b1"], beta=1.0)])
+    answered = [imitation(network, each, "click b1") for each in (context, elsewhere)]
+    return [*answered, preferred, *judged(network, ranking=0.5), *learnt(network, 9)["judgement"]]
+
+
+def test_a_gradient_of_parts_is_that_of_the_whole(tuned: Network) -> None:
+    """In float64, so that the order of sums tells little."""
+    tuned.model.double()
+    samples = several(tuned)
+    whole = loss(tuned, samples)
+    expected = gradients_of(tuned, whole)
+    tuned.model.zero_grad()
+    batch = lay(tuned, samples)
+    assert len(batch.forests) > 3
+    found = learn(tuned, batch)
+    assert not found.requires_grad
+    torch.testing.assert_close(found, whole.detach())
+    gradients = {name: weight.grad for name, weight in tuned.model.named_parameters() if weight.grad is not None}
+    assert gradients.keys() == expected.keys()
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["imitation", "judgement"])
+def test_what_was_multiplied_in_float32_is_on_the_way_back(either: Path, method: Method, kind: str) -> None:
+    """Of a base in bfloat16: the way back of a whole loss, which stands outside autocast."""
+    network = tunable(load_base(str(either), "bfloat16", 5), Tuning(method, 4, 8, 1), seed=0)
+    samples = learnt(network, 3)[kind]
+    with network.autocast():
+        whole = loss(network, samples)
+    expected = gradients_of(network, whole)
+    network.model.zero_grad()
+    with network.autocast():
+        assert torch.equal(learn(network, lay(network, samples)), whole)
+    for name, weight in network.model.named_parameters():
+        assert weight.grad is None or torch.equal(weight.grad, expected[name])
+
+
+def test_the_activations_of_one_forest_are_held(tuned: Network) -> None:
+    """By what autograd has saved and not let go of whenever a forest has been computed."""
+    samples, held, counted = several(tuned), set[int](), list[int]()
+
+    def save(tensor: torch.Tensor) -> _Saved:
+        kept = _Saved([tensor])
+        held.add(id(kept))
+        weakref.finalize(kept, held.discard, id(kept))
+        return kept
+
+    def measured(step: Callable[[Network, Batch], object]) -> list[int]:
+        counted.clear()
+        with torch.autograd.graph.saved_tensors_hooks(save, lambda kept: kept[0]):
+            step(tuned, lay(tuned, samples))
+        return list(counted)
+
+    tuned._body.register_forward_hook(lambda *_: counted.append(len(held)))
+    whole = measured(lambda network, batch: loss_of(network, batch).backward())
+    assert not held
+    parts = measured(learn)
+    most = max(later - before for before, later in zip([0, *whole], whole, strict=False))
+    assert len(parts) == len(whole) > 3
+    assert max(parts) < 1.1 * most < whole[-1] / 3  # what trained features came from stays, which is little
+
+
+class _Saved(list[torch.Tensor]):
+    """What autograd keeps, of which one can tell when it is let go of."""
 
 
 def test_what_is_computed_at_once_is_alike_and_bounded() -> None:
