@@ -149,6 +149,26 @@ def test_an_episode_leaves_nothing_for_the_next(folder: Path, fresh_world: World
     assert not fresh_world.verdict()
 
 
+def test_restoring_a_database_in_wal_mode_leaves_the_pristine_folder_as_it_is(
+    folder: Path, tmp_path: Path, fresh_world: World
+) -> None:
+    """SQLite makes files beside one that it reads, and a stage would take them for edits; rows in its log are read."""
+    shutil.copytree(folder, tmp_path / "wal")
+    data = tmp_path / "wal/data"
+    goal = _goal(tmp_path / "wal", "wal", reset=[{"restore": "notes.db"}])
+    with closing(sqlite3.connect(data / "notes.db")) as database, database:
+        database.execute("PRAGMA journal_mode = WAL")
+    assert "water the plants" in _texts(fresh_world.reset(goal, SEED).observation)
+    assert [file.name for file in data.iterdir()] == ["notes.db"]
+
+    with closing(sqlite3.connect(data / "notes.db", isolation_level=None)) as database:
+        database.execute("INSERT INTO note VALUES ('feed the cat')")
+        shutil.copytree(data, tmp_path / "copy")
+    shutil.copytree(tmp_path / "copy", data, dirs_exist_ok=True)
+    assert (data / "notes.db-wal").stat().st_size
+    assert "feed the cat" in _texts(fresh_world.reset(goal, SEED).observation)
+
+
 def test_two_worlds_at_once_do_not_meet(world: World, fresh_world: World, goal: Goal) -> None:
     world.reset(goal, SEED)
     _solve(fresh_world, goal)
