@@ -32,7 +32,7 @@ def load_goals(path: Path) -> dict[str, Goal]:
     Raises:
         GoalError: in one line, when a file has none of the forms of a goal file, or an id comes twice.
     """
-    files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    files = sorted(path.glob("[!.]*.yaml")) if path.is_dir() else [path]
     if not files:
         raise GoalError(f"{path}: no goal file (*.yaml) in this folder")
     goals: dict[str, Goal] = {}

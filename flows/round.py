@@ -23,10 +23,11 @@ from flows.journal import COMMIT, FOUND, Journal
 from flows.log import follow, say
 from flows.report import Report
 from tasks import versions
-from tasks.errors import Edited, ParamsError, RatchetError, WorkspaceError
+from tasks.errors import Edited, ParamsError, RatchetError, StageError, WorkspaceError
 from tasks.files import ROUND, SEED, STATE, WORK
 
 PUSH_TRIES, PUSH_AGAIN_S = 2, 10
+_LET_NOTHING_WRITE = "let nothing write there while a round runs (docs/your-own-web-app.md)"
 
 
 def name_of_run() -> str:
@@ -45,7 +46,7 @@ def run_round(retries: int = 1) -> Report:
     Raises:
         BusyError: another round is at work in this workspace.
         WorkspaceError: git, DVC or the remote is not as a round needs it.
-        StageError: a stage failed; the next round goes on from it.
+        StageError: a stage failed, or what it reads was edited twice; the next round goes on from it.
     """
     with versions.round_lock(flow_run.name):
         if Journal.read():
@@ -123,12 +124,22 @@ class _Round:
             self._make_all(seed=False)
 
     def _make_all(self, seed: bool) -> None:
-        """Params and goals that are edited meanwhile hold for all stages: the tag has them with what stages made."""
+        """Params and goals that are edited meanwhile hold for all stages: the tag has them with what stages made.
+
+        Raises:
+            StageError: a stage failed, or what some read was edited again while they were made again.
+        """
         self._walk(seed)
-        while stale := versions.stale(seed):
+        if stale := versions.stale(seed):
             say(f"{', '.join(stale)}: what they read was edited meanwhile, so they are made again")
             self._others()
             self._walk(seed)
+        if again := versions.stale(seed):
+            what = ", ".join(sorted({path for changed in again.values() for path in changed}))
+            raise StageError(
+                f"{what}: edited again while stages ({', '.join(again)}) were made again; see `git status`, "
+                f"{_LET_NOTHING_WRITE}, then `ratchet round` goes on from here"
+            )
 
     def _walk(self, seed: bool) -> None:
         stages = [stage for stage in versions.stages() if stage.seed is seed]
@@ -202,11 +213,14 @@ def _reproduce(name: str) -> float | None:
     if task_run.run_count > 1:
         say(f"{name}: attempt {task_run.run_count}")
     with follow(versions.log_of(name)):
-        while True:
-            try:
-                return versions.reproduce(name)
-            except Edited as edited:
-                say(str(edited))
+        try:
+            return versions.reproduce(name)
+        except Edited as edited:
+            say(str(edited))
+        try:
+            return versions.reproduce(name)
+        except Edited as again:
+            raise StageError(f"for the second time, {again} once this is mended: {_LET_NOTHING_WRITE}") from again
 
 
 def _found(since: str) -> str:

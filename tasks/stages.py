@@ -8,7 +8,8 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,10 @@ STAGES = {
     "decide": "tasks.decide:run",
 }
 
+GOALS = Path("data/goals")
+# What editors, Python and SQLite leave beside goal files, and no goal reads. .dvcignore has the same for DVC.
+LITTER = (".*", "*~", "#*#", "__pycache__", "*.pyc", "*-shm")
+
 
 def run(name: str) -> None:
     """Run a stage in this process: its outs are written, its log is ``.ratchet/logs/<name>.log``.
@@ -63,8 +68,8 @@ def run(name: str) -> None:
         raise ParamsError(str(error)) from error
     except EngineError as error:
         raise StageError(str(error)) from error
-    if edited := [path for path, content in given(name).items() if content != before[path]]:
-        raise Edited(f"{', '.join(edited)}: edited while {name} ran, which read it before; run it again")
+    if found := edited(before, given(name)):
+        raise Edited(f"{', '.join(found)}: edited while {name} ran, which read it before; run it again")
     for left in (WORK / "work").glob(f"{name}-*"):
         remove(left)
 
@@ -102,13 +107,27 @@ def given(name: str) -> dict[str, Any]:
     """What a stage reads that a person edits: its params, and the content of the files that no stage makes."""
     stage = _entry(name)
     settings = yaml.safe_load(Path("params.yaml").read_text())
-    files = {dep: digest(Path(dep)) for dep in stage.get("deps", []) if not _is_made(dep)}
-    return files | {key: _at(settings, key) for key in stage.get("params", [])}
+    files = [file for dep in stage.get("deps", []) if not _is_made(dep) for file in _files(Path(dep))]
+    return {str(file): digest(file) for file in files} | {key: _at(settings, key) for key in stage.get("params", [])}
+
+
+def edited(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What is not as it was, of two answers of :func:`given`: also files that came or went."""
+    return sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
 
 
 def _entry(name: str) -> dict[str, Any]:
     entry: dict[str, Any] = yaml.safe_load(Path("dvc.yaml").read_text())["stages"][name]
     return entry
+
+
+def _files(dep: Path) -> list[Path]:
+    return [file for file in (dep.rglob("*") if dep.is_dir() else [dep]) if file.is_file() and not _is_litter(file)]
+
+
+def _is_litter(file: Path) -> bool:
+    parts = file.relative_to(GOALS).parts if file.is_relative_to(GOALS) else ()
+    return any(fnmatch(part, pattern) for part in parts for pattern in LITTER)
 
 
 def _is_made(path: str) -> bool:

@@ -132,11 +132,12 @@ def reproduce(name: str, force: bool = False) -> float | None:
             raise _stage_error(name, error, began) from error
 
 
-def stale(seed: bool) -> list[str]:
-    """Stages of the seed, or of the round, whose params or inputs changed since they ran."""
+def stale(seed: bool) -> dict[str, list[str]]:
+    """Stages of the seed, or of the round, whose params or inputs changed since they ran, and the files of those."""
     with open_repo() as repo:
         made = [repo.stage.load_one(name=stage.name) for stage in stages() if stage.seed is seed]
-        return [stage.name for stage in made if any(dep.status() for dep in stage.deps)]
+        changed = {stage.name: [path for dep in stage.deps for path in dep.status()] for stage in made}
+        return {name: paths for name, paths in changed.items() if paths}
 
 
 def stage_record(name: str) -> StageRecord:

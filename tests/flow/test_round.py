@@ -150,6 +150,30 @@ def test_a_refusing_stage_stops_the_round_until_it_is_mended(used: Workspace) ->
     assert done.stdout.splitlines()[-1].startswith("round-0003: agent success 0.500; ")
 
 
+def test_what_is_edited_each_time_a_stage_runs_ends_the_round(used: Workspace) -> None:
+    """As by an application that writes into the folder of its goals: the stage would be made again without end."""
+    edit = json.dumps({"explore": ["data/goals/click.txt", "click", "click click"]})
+    refused = used.ratchet("round", TOY_EDIT=edit)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1] == (
+        "ratchet: for the second time, stage explore ended with exit status 75: data/goals/click.txt: edited while "
+        "explore ran; its log is .ratchet/logs/explore.log; `ratchet round` makes it again once this is mended: let "
+        "nothing write there while a round runs (docs/your-own-web-app.md)"
+    )
+    assert used.ratchet("round").returncode == 0
+
+
+def test_what_is_edited_each_time_others_are_made_again_ends_the_round(used: Workspace) -> None:
+    refused = used.ratchet("round", TOY_EDIT=json.dumps({"train": ["params.yaml", "seed: ", "seed: 1"]}))
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1] == (
+        "ratchet: params.yaml: edited again while stages (explore) were made again; see `git status`, let nothing "
+        "write there while a round runs (docs/your-own-web-app.md), then `ratchet round` goes on from here"
+    )
+    assert "seed: 110" in used.text("params.yaml")
+    assert used.ratchet("round").returncode == 0
+
+
 def test_why_a_stage_failed_is_said_though_mlflow_broke_meanwhile(used: Workspace) -> None:
     broken = "sh -c 'echo broken > .ratchet/mlflow.db; exit 2'"
     used.write("dvc.yaml", used.text("dvc.yaml").replace("python toy.py train", broken))

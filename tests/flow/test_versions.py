@@ -98,9 +98,9 @@ def test_edited_params_are_no_dirt(inside: Workspace) -> None:
 
 
 def test_params_of_the_seed_that_changed_are_noticed(inside: Workspace) -> None:
-    assert versions.stale(seed=True) == []
+    assert versions.stale(seed=True) == {}
     inside.write("params.yaml", inside.text("params.yaml").replace("bases/tiny", "bases/large"))
-    assert versions.stale(seed=True) == ["base"]
+    assert versions.stale(seed=True) == {"base": ["params.yaml"]}
 
 
 def test_a_merge_under_way_stops_a_round(inside: Workspace) -> None:

@@ -33,6 +33,7 @@ def test_a_goal_file_is_read(tmp_path: Path) -> None:
 def test_a_folder_is_all_its_files(tmp_path: Path) -> None:
     _file(tmp_path, GOOD, name="one.yaml")
     _file(tmp_path, GOOD.replace("id: a", "id: b"), name="two.yaml")
+    (tmp_path / ".#two.yaml").symlink_to("who edits it")  # as Emacs does
     assert set(load_goals(tmp_path)) == {"a", "b"}
 
 

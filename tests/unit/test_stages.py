@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from checkout import CHECKOUT
+from dvc.repo import Repo
 
 from tasks import propose, stages
 from tasks.errors import Edited
@@ -53,7 +54,7 @@ def _runs(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     [
         ("params.yaml", "opening: 4", "opening: 3", "propose"),
         ("params.yaml", "accept: 0.85", "accept: 0.9", "filter.accept"),
-        ("data/goals/starter.yaml", "click-shape, world", "click-knob, world", "data/goals"),
+        ("data/goals/starter.yaml", "click-shape, world", "click-knob, world", "data/goals/starter.yaml"),
     ],
 )
 def test_what_it_reads_is_edited_meanwhile(
@@ -97,3 +98,44 @@ def test_it_computes_with_the_threads_and_instructions_of_the_params() -> None:
         [sys.executable, "-c", PINNED], cwd=CHECKOUT, env=env, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["1", "AVX2", "avx2", "AVX2"]
+
+
+@pytest.mark.parametrize("act", [Path.touch, Path.unlink])
+def test_a_goal_file_that_comes_or_goes_is_an_edit(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[Path], None]
+) -> None:
+    file = Path("data/goals/more.yaml" if act is Path.unlink else "data/goals/mine.yaml")
+    with pytest.raises(Edited, match=f"^{file}: edited while propose ran"):
+        _runs(monkeypatch, lambda: act(file))
+
+
+@pytest.mark.usefixtures("workspace")
+def test_what_editors_python_and_sqlite_leave_among_goals_is_no_edit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither to a stage nor to DVC, which would note that the goals changed."""
+    shutil.copy(CHECKOUT / ".dvcignore", ".dvcignore")
+    Repo.init(no_scm=True).close()
+    seen, given = _seen_by_dvc("data/goals"), stages.given("propose")
+    assert "data/goals/starter.yaml" in seen
+    names = (
+        ".starter.yaml.swp",
+        "starter.yaml~",
+        "#starter.yaml#",
+        ".idea/x",
+        "__pycache__/x",
+        "x.pyc",
+        "app/x.db-shm",
+    )
+
+    def leave() -> None:
+        for file in (Path("data/goals") / name for name in names):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text("left")
+
+    _runs(monkeypatch, leave)
+    assert stages.given("propose") == given
+    assert _seen_by_dvc("data/goals") == seen
+
+
+def _seen_by_dvc(folder: str) -> set[str]:
+    with Repo() as repo:
+        return {f"{root}/{file}" for root, _, files in repo.dvcignore.walk(repo.fs, folder) for file in files}

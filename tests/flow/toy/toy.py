@@ -122,7 +122,7 @@ def run(name: str) -> None:
     before = given(name)
     misbehave(name)
     globals()[name]()
-    if edited := [path for path, content in given(name).items() if content != before[path]]:
+    if edited := [path for path, content in given(name).items() if content != before.get(path)]:
         raise Edited(f"{edited[0]}: edited while {name} ran")
     log.write_text(f"{time.time_ns()} {name} begins\n{time.time_ns()} {name} ends\n")
 
