@@ -8,6 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
 READY := $(VENV)/.ready
+# Where .venv was made, if that is elsewhere: it has that path in it, and would run the code of that checkout.
+MADE_FOR := $(filter-out $(realpath $(VENV)),$(shell sed -n 's/^command = .* //p' $(VENV)/pyvenv.cfg 2>/dev/null))
 APP := .ratchet/example-app
 VLLM := .ratchet/vllm
 TRL := .ratchet/trl
@@ -21,8 +23,10 @@ help: ## List the targets
 
 setup: $(READY) browser .ratchet/downloads/SmolLM2-135M-Instruct.Q4_1.gguf ## Virtual environment, Chromium, text weights
 
+.PHONY: $(if $(MADE_FOR),$(READY))
 $(READY): requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found; install Python 3.11, or: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
+	@$(if $(MADE_FOR),echo "setup: $(VENV) was made for $(MADE_FOR): making it anew" && rm -rf $(VENV))
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "setup: installing the locked packages into $(VENV)"
 	@$(BIN)/pip install -qq --disable-pip-version-check 'uv>=0.9'
@@ -38,10 +42,10 @@ browser: $(READY)
 	@echo "setup: fetching the text weights"
 	@$(BIN)/python -m models.weights
 
-vllm: $(VLLM)/.ready ## vLLM in an environment of its own, for engine.kind: vllm (docs/vllm.md)
+vllm: $(VLLM)/.ready-$(VLLM_KIND) ## vLLM in an environment of its own, for engine.kind: vllm (docs/vllm.md)
 
-$(VLLM)/.ready: infra/vllm/$(VLLM_KIND).lock | $(READY)
-	@test -d $(VLLM) || $(PYTHON) -m venv $(VLLM)
+$(VLLM)/.ready-$(VLLM_KIND): infra/vllm/$(VLLM_KIND).lock | $(READY)
+	@test -e $@ || $(PYTHON) -m venv --clear $(VLLM)  # nothing of the other kind is to stay
 	@echo "vllm: installing the locked packages for $(VLLM_KIND) into $(VLLM)"
 	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(VLLM)/bin/python --no-deps -r infra/vllm/$(VLLM_KIND).lock
 ifeq ($(VLLM_KIND),cpu)

@@ -1,4 +1,4 @@
-"""The scripts that install programs: silent where the program is, one line that says what to do where it cannot be."""
+"""What installs: scripts, silent where a program is, with one line that says what to do where it cannot be; make."""
 
 from __future__ import annotations
 
@@ -51,3 +51,49 @@ def test_a_program_that_is_there_or_named_is_left_alone(
     (programs / program).symlink_to("/bin/true")
     for done in (named, _run(script, programs)):
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.fixture
+def checkout(programs: Path) -> Path:
+    """What make needs of a checkout that is set up, with vLLM for CPUs."""
+    for name in ("make", "sed"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    checkout = programs / "checkout"
+    shutil.copytree(INFRA, checkout / "infra")
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        shutil.copyfile(INFRA.parent / name, checkout / name)
+    (checkout / ".venv").mkdir()
+    (checkout / ".venv/pyvenv.cfg").write_text(f"home = /usr/bin\ncommand = python3.11 -m venv {checkout}/.venv\n")
+    (checkout / ".ratchet/vllm").mkdir(parents=True)
+    for name in (".venv/.ready", ".ratchet/vllm/.ready-cpu"):
+        (checkout / name).touch()
+    return checkout
+
+
+def _would_do(target: str, checkout: Path) -> str:
+    make, env = str(checkout.parent / "make"), {"PATH": str(checkout.parent)}
+    done = subprocess.run([make, "-n", target], cwd=checkout, env=env, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_an_environment_of_another_place_is_made_anew(checkout: Path) -> None:
+    """It has that place in it: its programs would run the code of the checkout that this one was copied from."""
+    assert "-m venv" not in _would_do("check", checkout)
+    moved = checkout.rename(checkout.with_name("moved"))
+    made = _would_do("check", moved)
+    assert f"setup: .venv was made for {checkout}/.venv: making it anew" in made
+    assert "rm -rf .venv" in made
+    (checkout.parent / "linked").mkdir()
+    moved.rename(checkout)
+    for path in checkout.iterdir():
+        (checkout.parent / "linked" / path.name).symlink_to(path)
+    assert "-m venv" not in _would_do("check", checkout.parent / "linked")
+
+
+def test_vllm_of_the_other_kind_is_made_anew(checkout: Path) -> None:
+    """As when a driver is installed."""
+    assert "-m venv" not in _would_do("vllm", checkout)
+    (checkout.parent / "nvidia-smi").symlink_to("/bin/true")
+    made = _would_do("vllm", checkout)
+    assert "-m venv --clear .ratchet/vllm" in made
+    assert "infra/vllm/cuda.lock" in made
