@@ -187,6 +187,22 @@ def test_why_a_stage_failed_is_said_though_mlflow_broke_meanwhile(used: Workspac
     assert said.startswith("ratchet: stage train ended with exit status 2")
 
 
+def test_a_round_that_is_undone_is_made_by_the_code_of_today(used: Workspace) -> None:
+    """Its state, params and goals are the old ones, and what the old code made of them is in DVC's cache."""
+    used.git("config", "user.name", "A")
+    used.git("config", "user.email", "a@b")
+    used.write(
+        "toy.py", used.text("toy.py").replace("read_text())\n\n\ndef train", 'read_text() + "anew")\n\n\ndef train')
+    )
+    used.git("commit", "-qam", "Explore otherwise")
+    used.recipe("To undo a round", ("round-0004 round-0005", "round-0002"), ("round-0004", "round-0002"))
+    assert used.git("status", "--porcelain") == ""
+    done = used.ratchet("round")
+    assert done.returncode == 0, done.stderr
+    assert used.git("tag").split() == ["round-0001", "round-0002"]
+    assert used.text("data/round/explored/shard").endswith("anew")
+
+
 def test_a_line_a_round_says_what_came_into_use(inside: Workspace) -> None:
     """The agent is the challenger, 2 of 4; the reward model the champion: one of two right steps found, and so on."""
     figures = "agent success 0.500; reward model F1 of steps 0.500, of outcomes 0.667; agent promoted"
