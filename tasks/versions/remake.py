@@ -15,7 +15,7 @@ import yaml
 from models.weights import DOWNLOADS
 from tasks.errors import StageError
 from tasks.files import SEED, STATE, WORK
-from tasks.versions.graph import LOCK, find_commands, open_repo, remote_errors, stages
+from tasks.versions.graph import LOCK, find_commands, open_repo, remote_errors, stages, stale
 from tasks.versions.history import POINTER, commit_of, git
 
 _LENT = (DOWNLOADS, WORK / "vllm", WORK / "browsergym", WORK / "example-app")  # made by make, and no part of a round
@@ -42,7 +42,8 @@ class Remade:
 def remake(tag: str) -> Remade:
     """Make a round again from its tag, its stages by force and in their order, and compare.
 
-    The seed is made again as well when the round started from the first state. The code is the tag's.
+    When it started from the first state, the stages of the seed are made again too whose params and inputs at the tag
+    are those that the seed was made from. The code is the tag's.
 
     Raises:
         WorkspaceError: there is no such tag, or its data is neither in the cache nor in the remote.
@@ -111,10 +112,11 @@ def _shared() -> dict[str, Any]:
 
 
 def _targets() -> list[str]:
-    """The stages of the round; before them those of the seed, if the round started from it."""
+    """The stages of the round; before them, if it started from the seed, those of the seed that read what they did."""
     state = yaml.safe_load(Path(POINTER).read_text())["outs"][0]["md5"]
     from_seed = any(path == str(SEED / STATE.name) and md5 == state for (_, path), (md5, _) in _outs().items())
-    return [stage.name for stage in stages() if from_seed or not stage.seed]
+    edited = stale(seed=True) if from_seed else {}
+    return [stage.name for stage in stages() if not stage.seed or (from_seed and stage.name not in edited)]
 
 
 def _outs() -> dict[tuple[str, str], tuple[str, int]]:

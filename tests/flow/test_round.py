@@ -203,6 +203,27 @@ def test_a_round_that_is_undone_is_made_by_the_code_of_today(used: Workspace) ->
     assert used.text("data/round/explored/shard").endswith("anew")
 
 
+def test_a_round_is_made_again_though_its_seed_would_be_another_today(workspace: Workspace) -> None:
+    """A param that both read was edited between the two: the tag has the seed as it was made."""
+    workspace.write(
+        "toy.py", workspace.text("toy.py").replace('seed", "rows")', 'seed", Path("params.yaml").read_text())')
+    )
+    workspace.write(
+        "dvc.yaml", workspace.text("dvc.yaml").replace("toy.py found\n", "toy.py found\n    params: [seed]\n")
+    )
+    workspace.git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qam", "A seed that depends on the seed")
+    assert workspace.ratchet("round", TOY_REFUSE="explore").returncode == 2
+    workspace.write("params.yaml", workspace.text("params.yaml").replace("seed: 0", "seed: 1"))
+    done = workspace.ratchet("round")
+    assert done.returncode == 0, done.stderr
+    same = workspace.ratchet("reproduce", "round-0001")
+    assert (same.returncode, same.stdout) == (0, "round-0001: every output is the same\n"), same.stderr
+    workspace.git("checkout", "--quiet", "round-0001")
+    workspace.dvc("checkout")
+    assert "up to date" in workspace.dvc("repro", "decide")
+    assert "found:" in workspace.dvc("status")
+
+
 def test_a_line_a_round_says_what_came_into_use(inside: Workspace) -> None:
     """The agent is the challenger, 2 of 4; the reward model the champion: one of two right steps found, and so on."""
     figures = "agent success 0.500; reward model F1 of steps 0.500, of outcomes 0.667; agent promoted"
