@@ -12,11 +12,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from dataclasses import dataclass
+from http.client import HTTPException
 from threading import Thread
+from urllib.parse import unquote, urlsplit
 
 from environments import keeper
-from tasks.errors import WorkspaceError
+from tasks.errors import WorkspaceError, without_password
 from tasks.files import WORK
 
 PREFECT_PORT, MLFLOW_PORT = 4200, 5000
@@ -39,7 +42,7 @@ class Server:
     @property
     def page(self) -> str:
         """Where a person looks at it."""
-        return self.url.removesuffix("/api")
+        return without_password(self.url.removesuffix("/api"))
 
     def wait(self) -> None:
         """Wait until it answers; one that is not ours must do so at once.
@@ -53,7 +56,7 @@ class Server:
                 cure = (
                     f"its log is in {WORK / 'logs'}" if self.ours else "start it, or unset the variable that names it"
                 )
-                raise WorkspaceError(f"{self.url}: the server does not answer; {cure}")
+                raise WorkspaceError(f"{without_password(self.url)}: the server does not answer; {cure}")
             time.sleep(LOOK_EVERY_S)
 
 
@@ -94,11 +97,12 @@ def mlflow_server() -> Server:
     if store.startswith("http"):
         return Server(store, f"{store}/health")
     port = _free_port(MLFLOW_PORT)
-    command = ["mlflow", "server", "--backend-store-uri", store, "--host", "127.0.0.1", "--port", str(port)]
-    # One process to serve one person.
+    command = ["mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    # One process to serve one person. The store may have a password in it, and anyone can see a command.
     settings = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    settings["MLFLOW_BACKEND_STORE_URI"] = store
     address = f"http://127.0.0.1:{port}"
-    return Server(address, f"{address}/health", _start([*command, "--workers", "1"], "mlflow", settings))
+    return Server(address, f"{address}/health", _start(command, "mlflow", settings))
 
 
 def _start(module: list[str], log: str, settings: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -135,9 +139,18 @@ def _free_port(wanted: int) -> int:
 
 def _answers(url: str) -> bool:
     try:
-        urllib.request.urlopen(url, timeout=5).close()
+        urllib.request.urlopen(_request(url), timeout=5).close()
     except urllib.error.HTTPError:
         return True
-    except OSError:
+    except (OSError, HTTPException, ValueError):  # the last two of what is no URL
         return False
     return True
+
+
+def _request(url: str) -> urllib.request.Request:
+    """A user and password in a URL go where HTTP wants them. Raises ValueError where it is no URL."""
+    parts, headers = urlsplit(url), {}
+    if parts.username is not None:
+        user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        headers["Authorization"] = f"Basic {b64encode(user.encode()).decode()}"
+    return urllib.request.Request(without_password(url), headers=headers)

@@ -14,6 +14,8 @@ RatchetError
 
 from __future__ import annotations
 
+import re
+
 
 class RatchetError(Exception):
     """Base of every error with a message for a person: the thing, the value, the rule, the next command."""
@@ -59,3 +61,8 @@ class Edited(StageError):
 
 class ChatError(RatchetError):
     """A model on another server does not answer or refuses."""
+
+
+def without_password(url: str) -> str:
+    """A URL that may be shown and stored."""
+    return re.sub(r"//[^/@\s]*@", "//", url)

@@ -35,6 +35,7 @@ from mlflow.utils.mlflow_tags import (
 from mlflow.utils.validation import MAX_METRICS_PER_BATCH, MAX_PARAMS_TAGS_PER_BATCH
 
 from tasks import ancestry
+from tasks.errors import without_password
 from tasks.files import WORK, read_json
 from tasks.lineage import models
 from tasks.lineage.source import DvcSource
@@ -50,7 +51,6 @@ from tasks.lineage.store import (
     reporting,
     runs,
     say,
-    without_password,
 )
 from tasks.versions import Artifact, StageRecord, commit_of, log_of, show, tag_of
 

@@ -22,7 +22,7 @@ from mlflow.entities import Metric, Run
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
-from tasks.errors import WorkspaceError
+from tasks.errors import WorkspaceError, without_password
 from tasks.files import WORK
 
 P = ParamSpec("P")
@@ -118,11 +118,6 @@ def is_number(value: object) -> TypeGuard[float]:
 def say(line: str) -> None:
     """Tell whoever runs this: in a round Prefect keeps what is logged from the terminal."""
     print(line, file=sys.stderr, flush=True)
-
-
-def without_password(url: str) -> str:
-    """A URL that may be shown and stored."""
-    return re.sub(r"//[^/@\s]*@", "//", url)
 
 
 def _move_artifacts(old: str, new: str) -> None:
