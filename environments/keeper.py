@@ -23,9 +23,12 @@ _LOOK_EVERY_S = 0.05
 def start(
     command: Sequence[str], log: Path, env: Mapping[str, str], folder: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a command, its output in ``log``. Closing the standard input of what is returned, its keeper, ends it."""
+    """Start a command, its output added to ``log``: another one may be writing there.
+
+    Closing the standard input of what is returned, its keeper, ends it.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
+    with log.open("ab") as output:
         return subprocess.Popen(
             [sys.executable, "-I", __file__, *command],
             cwd=folder,

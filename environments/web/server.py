@@ -67,6 +67,7 @@ class Server:
     def restart(self) -> None:
         """End the server where it runs, copy its data anew and start it."""
         self._stop()
+        self._log.unlink(missing_ok=True)
         shutil.rmtree(self.data, ignore_errors=True)
         self._copy_data()
         command = [fill(word, self.places) for word in shlex.split(self._app.start)]

@@ -105,6 +105,7 @@ def _server(url: str, command: Callable[[int], list[str]], its_log: Path) -> Ite
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    its_log.unlink(missing_ok=True)
     with keeper.start(command(port), its_log, _environment()) as process:  # leaving ends it
         _await(Server(f"http://127.0.0.1:{port}"), process, its_log)
         yield f"http://127.0.0.1:{port}"

@@ -56,3 +56,11 @@ def test_it_ends_when_who_started_it_is_killed(command: list[str], tmp_path: Pat
         family = _family(starter.pid, tmp_path / "ready")
         starter.send_signal(signal.SIGKILL)
     _assert_gone(family, log)
+
+
+def test_two_that_share_a_log_both_write_it(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    for word in ("first", "second"):
+        with keeper.start(["sh", "-c", f"echo {word}; cat"], log, os.environ) as kept:
+            kept.wait(timeout=60)
+    assert log.read_text() == "first\nsecond\n"
