@@ -8,6 +8,7 @@ import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,11 @@ def serve(cron: str) -> None:
 
 def deployment() -> str:
     """The name of this checkout's deployment: other checkouts may be served by the same Prefect server."""
-    return re.sub(r"[^\w.]+", "-", f"nightly-{socket.gethostname()}{Path.cwd()}")
+    place = f"{socket.gethostname()}{Path.cwd()}"
+    name = re.sub(r"[^\w.]+", "-", f"nightly-{place}")
+    if re.fullmatch(r"[\w./]+", place):
+        return name
+    return f"{name}-{sha256(place.encode()).hexdigest()[:8]}"  # without it, /a/b and /a-b would have one name
 
 
 class _Round:

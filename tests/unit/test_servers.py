@@ -12,6 +12,7 @@ from threading import Thread
 import psutil
 import pytest
 
+from flows.round import deployment
 from flows.servers import Server, mlflow_server
 from tasks.errors import WorkspaceError
 
@@ -66,3 +67,13 @@ def test_where_mlflow_keeps_things_is_in_no_command(tmp_path: Path, monkeypatch:
     assert (tmp_path / "team.db").exists()
     assert any("mlflow server" in command for command in commands)
     assert not [command for command in commands if "team.db" in command]
+
+
+def test_each_checkout_has_a_deployment_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = set()
+    for folder in ("a/b", "a-b", "a b", "a--b"):
+        (tmp_path / folder).mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / folder)
+        names.add(deployment())
+    assert len(names) == 4
+    assert all(re.fullmatch(r"nightly-[\w.-]+", name) for name in names)
