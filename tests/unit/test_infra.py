@@ -53,6 +53,17 @@ def test_a_program_that_is_there_or_named_is_left_alone(
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_on_ubuntu_it_says_which_browser_to_install(programs: Path) -> None:
+    """There apt-get has no Chromium."""
+    for name in ("apt-get", "grep"):  # grep: a system whose name is what it is asked for
+        (programs / name).symlink_to("/bin/true")
+    done = _run("chromium.sh", programs)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("setup: Ubuntu has Chromium as a snap only: install Google Chrome (https://dl.google.com/")
+    assert line.endswith("or export RATCHET_CHROMIUM=/path/to/chromium")
+
+
 @pytest.fixture
 def checkout(programs: Path) -> Path:
     """What make needs of a checkout that is set up, with vLLM for CPUs."""
