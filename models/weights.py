@@ -52,4 +52,7 @@ def fetch_text_weights() -> Path:
 
 
 if __name__ == "__main__":
-    fetch_text_weights()
+    try:
+        fetch_text_weights()
+    except WeightsError as error:
+        sys.exit(f"setup: {error}")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from models.weights import DOWNLOADS
 
 INFRA = Path(__file__).parents[2] / "infra"
 
@@ -62,6 +66,17 @@ def test_on_ubuntu_it_says_which_browser_to_install(programs: Path) -> None:
     (line,) = done.stderr.splitlines()
     assert line.startswith("setup: Ubuntu has Chromium as a snap only: install Google Chrome (https://dl.google.com/")
     assert line.endswith("or export RATCHET_CHROMIUM=/path/to/chromium")
+
+
+def test_text_weights_that_are_others_are_said_in_a_line(tmp_path: Path) -> None:
+    weights = tmp_path / DOWNLOADS / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    weights.parent.mkdir(parents=True)
+    weights.write_text("others")
+    command, env = [sys.executable, "-m", "models.weights"], os.environ | {"PYTHONPATH": str(INFRA.parent)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert re.match(r"setup: \.ratchet/downloads/SmolLM2.*: sha256 .*; delete it and run `make setup`$", line)
 
 
 @pytest.fixture
