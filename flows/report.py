@@ -126,8 +126,9 @@ def _figure(value: float | None) -> str:
 def _where(journal: Journal) -> str:
     try:
         versions.refuse_if_busy()
-    except BusyError:
-        return f"under way, in {journal.at!r}"
+    except BusyError as busy:
+        audited = str(busy).startswith(versions.AUDIT)
+        return f"stopped in {journal.at!r}; {busy}" if audited else f"under way, in {journal.at!r}"
     return f"stopped in {journal.at!r}; `ratchet round` goes on from there"
 
 

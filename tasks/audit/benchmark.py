@@ -45,6 +45,7 @@ ADAPTERS = {"seed": SEED / "reward", "champion": STATE / "reward"}
 AGENTS = {"weak": SEED / "agent", "middling": STATE / "agent"}
 
 
+@versions.round_lock(versions.AUDIT)
 def run(per_goal: int, first_seed: int | None, vision: str, rounds: Sequence[int] = ()) -> list[str]:
     """Audit all judges. Returns the lines for people; ``.ratchet/audit`` and MLflow have the rest.
 
@@ -56,6 +57,7 @@ def run(per_goal: int, first_seed: int | None, vision: str, rounds: Sequence[int
     Raises:
         ParamsError: the seeds are not held out, or the goals cannot be read.
         WorkspaceError: there are no champions yet, or no such round.
+        BusyError: a round is at work in this workspace.
     """
     params = load_params()
     prepare("evaluate_reward", params.numerics)

@@ -37,11 +37,12 @@ from tasks.versions.history import (
     show,
     tag_of,
 )
-from tasks.versions.locks import refuse_if_busy, round_lock, stage_lock
+from tasks.versions.locks import AUDIT, refuse_if_busy, round_lock, stage_lock
 from tasks.versions.mend import mend
 from tasks.versions.remake import remake
 
 __all__ = [
+    "AUDIT",
     "Artifact",
     "RemoteError",
     "StageCrash",

@@ -18,6 +18,7 @@ from tasks.files import WORK
 
 ROUND_LOCK = WORK / "round.lock"
 STAGE_LOCK = WORK / "stage.lock"
+AUDIT = "ratchet evaluate reward"  # holds the lock of rounds too: a promotion meanwhile would mix two champions in it
 _LOOKING_S = 1  # a lock may be held by one who only looks whether it is free
 _DYING_S = 10  # a stage whose round was killed is told to end, and the kernel takes a while to free what it held
 _LOOK_EVERY_S = 0.05
@@ -25,7 +26,7 @@ _LOOK_EVERY_S = 0.05
 
 @contextmanager
 def round_lock(name: str) -> Iterator[None]:
-    """Keep the workspace to one round, for as long as the block lasts.
+    """Keep the workspace to one round, or to an audit, for as long as the block lasts.
 
     Raises:
         BusyError: another round, or a stage that outlived its round, holds the workspace; says which.

@@ -22,13 +22,18 @@ from benchmarks.wander import RandomAgent
 from environments.miniwob import MiniWoB
 from environments.registry import load_goals
 from environments.types import COMPLETE, Action, Candidate, Instance, Kind
+from flows import report
+from flows.journal import JOURNAL, Journal
 from models.network import load_base
 from models.prompts import context_of
 from models.tuning import Tuning, save_tuned, tunable
+from tasks import versions
+from tasks.audit import benchmark
 from tasks.audit.cases import LABELLED
 from tasks.audit.judges import Verifier
 from tasks.audit.material import Players, gather, with_pairs
 from tasks.demonstrate import demonstrate
+from tasks.errors import BusyError
 from tasks.evidence.canaries import canaries
 from tasks.evidence.ground import Ground
 from tasks.params import load_params
@@ -241,3 +246,25 @@ def test_seeds_that_train_are_refused(workspace: Path) -> None:
     refused = _evaluate(workspace, "--first-seed", "7")
     assert refused.returncode == 2
     assert refused.stderr == "ratchet: --first-seed 7: seeds below evaluate.first_seed = 1000000000 train\n"
+
+
+def test_it_and_a_round_keep_each_other_out(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round that promotes meanwhile would change the champions under it."""
+    monkeypatch.chdir(workspace)
+    with versions.round_lock("round-0002"):
+        refused = _evaluate(workspace)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("ratchet: round-0002 (process ")
+
+    Journal(2, "", founding=False, at="train").save()
+    said: list[str] = []
+
+    def meanwhile() -> None:
+        said.extend(report.status())
+        versions.refuse_if_busy()
+
+    monkeypatch.setattr(benchmark, "load_params", meanwhile)
+    with pytest.raises(BusyError, match=r"^ratchet evaluate reward \(process \d+ on ") as busy:
+        benchmark.run(1, None, "")
+    assert said == [f"round-0002: stopped in 'train'; {busy.value}"]
+    JOURNAL.unlink()
