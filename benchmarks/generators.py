@@ -26,13 +26,12 @@ from models.roles import RewardModel
 from models.training import train
 from models.tuning import Tuning, tunable, with_tuned
 from tasks.acceptance import Bar
-from tasks.attack import KNOWN
 from tasks.base import location
 from tasks.curriculum.plan import Plan
 from tasks.evaluate import Question, live
 from tasks.evidence.metrics import ACCEPT
 from tasks.evidence.statistics import auc, classification, f1_interval
-from tasks.files import CALIBRATION, ROUND, SEED, read_json
+from tasks.files import CALIBRATION, DEMONSTRATIONS, KNOWN, ROUND, read_json
 from tasks.generators import Generator
 from tasks.params import Params, Train, load_params
 from tasks.records import RewardRow, read_rows, read_trajectories, write_rows
@@ -40,7 +39,6 @@ from tasks.reward_data import reward_rows
 from tasks.stages import pin
 from tasks.train import calibrated, replayed, reward_samples
 
-DEMONSTRATIONS = SEED / "demonstrations"
 RESULTS = Path(".ratchet/generators.jsonl")
 ALL = "all"
 School = Callable[[str, Params], RewardModel]

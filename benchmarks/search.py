@@ -25,7 +25,7 @@ from models.calibration import Calibration
 from models.engine import Source, members
 from models.prompts import Context, context_of
 from models.roles import Agent, RewardModel, load_reward_model
-from tasks.files import SEED, STATE
+from tasks.files import DEMONSTRATIONS, STATE
 from tasks.params import Params, load_params
 from tasks.records import read_trajectories
 from tasks.search import Proposer, Scorer, Search, find
@@ -193,7 +193,7 @@ def scoring(params: Params, source: Source) -> dict[str, float]:
 
 def _paths() -> Iterator[list[Context]]:
     """The steps of the longest demonstrations: the most that steps share."""
-    longest = sorted(read_trajectories(SEED / "demonstrations"), key=lambda item: -len(item.episode.acts))
+    longest = sorted(read_trajectories(DEMONSTRATIONS), key=lambda item: -len(item.episode.acts))
     for trajectory in longest[:3]:
         yield [context_of(trajectory.episode, place) for place in range(len(trajectory.episode.acts))]
 

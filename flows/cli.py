@@ -14,6 +14,7 @@ import typer
 
 from environments.types import WorldError
 from tasks.errors import BusyError, RatchetError, WorkspaceError
+from tasks.files import log_of
 
 NIGHTLY = "0 2 * * *"
 
@@ -119,7 +120,7 @@ def stage(name: str) -> None:
         if isinstance(error, BusyError) and "RATCHET_ROUND_PID" not in os.environ:
             raise  # the log may be that of the stage at work
         refused = isinstance(error, RatchetError | WorldError)
-        _add_to_log(versions.log_of(name), f"ratchet: {error}\n" if refused else traceback.format_exc())
+        _add_to_log(log_of(name), f"ratchet: {error}\n" if refused else traceback.format_exc())
         raise
 
 

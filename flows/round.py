@@ -25,7 +25,7 @@ from flows.log import follow, say
 from flows.report import Report
 from tasks import versions
 from tasks.errors import Edited, ParamsError, RatchetError, StageError, WorkspaceError
-from tasks.files import ROUND, SEED, STATE, WORK
+from tasks.files import ROUND, SEED, STATE, WORK, log_of
 
 PUSH_TRIES, PUSH_AGAIN_S = 2, 10
 _LET_NOTHING_WRITE = "let nothing write there while a round runs (docs/your-own-web-app.md)"
@@ -217,7 +217,7 @@ class _Round:
 def _reproduce(name: str) -> float | None:
     if task_run.run_count > 1:
         say(f"{name}: attempt {task_run.run_count}")
-    with follow(versions.log_of(name)):
+    with follow(log_of(name)):
         try:
             return versions.reproduce(name)
         except Edited as edited:

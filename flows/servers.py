@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from environments import keeper
 from tasks.errors import WorkspaceError, without_password
-from tasks.files import WORK
+from tasks.files import WORK, log_of
 
 PREFECT_PORT, MLFLOW_PORT = 4200, 5000
 START_LIMIT_S, LOOK_EVERY_S = 120, 0.05
@@ -106,7 +106,7 @@ def mlflow_server() -> Server:
 
 
 def _start(module: list[str], log: str, settings: dict[str, str]) -> subprocess.Popen[bytes]:
-    process = keeper.start([sys.executable, "-m", *module], WORK / "logs" / f"{log}.log", {**os.environ, **settings})
+    process = keeper.start([sys.executable, "-m", *module], log_of(log), {**os.environ, **settings})
     # At exit, not before: Prefect sends the last logs and events when the interpreter ends its threads.
     atexit.register(process.communicate)
     return process

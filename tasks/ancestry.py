@@ -25,7 +25,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from tasks.errors import RatchetError, WorkspaceError
-from tasks.files import REHEARSAL, ROUND, SEED, STATE
+from tasks.files import DEMONSTRATIONS, REHEARSAL, ROUND, SEED, STATE
 from tasks.versions import Artifact, StageRecord, commit_of, round_tags, show, tag_of
 
 WORKSPACE = "workspace"
@@ -328,7 +328,7 @@ def _trajectory(graph: Graph, x: str) -> Branch:
 def _folder(trajectory: str) -> Path:
     """Where a trajectory of this id is, as the stage that made it names it."""
     if trajectory.startswith("seed/"):
-        return REHEARSAL if trajectory.startswith("seed/exercise/") else SEED / "demonstrations"
+        return REHEARSAL if trajectory.startswith("seed/exercise/") else DEMONSTRATIONS
     evaluated = trajectory.endswith(("/champion", "/challenger"))
     return ROUND / ("evaluation" if evaluated else "explored")
 

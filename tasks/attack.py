@@ -17,7 +17,7 @@ from environments.types import COMPLETE, Action
 from models.engine import Source
 from models.prompts import context_of
 from models.roles import load_reward_model
-from tasks.files import ROUND, STATE, digest, write_whole
+from tasks.files import KNOWN, ROUND, STATE, digest, write_whole
 from tasks.generators import Generator
 from tasks.params import Params
 from tasks.records import Origin, RewardRow, Trajectory, read_trajectories, write_rows
@@ -29,7 +29,6 @@ from tasks.workers.serving import engines
 
 MOST = 12  # wrong actions tried on a step
 LIKED = 0.5  # p(+) from which a wrong action is liked
-KNOWN = STATE / "corpus" / "seed"  # what is attacked
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from environments.types import Action, End, Episode, Goal, Instance, Kind, Step,
 from tasks.acceptance import Bar
 from tasks.curriculum import easy_enough
 from tasks.errors import ParamsError, RatchetError
-from tasks.files import CALIBRATION, SEED, write_whole
+from tasks.files import CALIBRATION, DEMONSTRATIONS, write_whole
 from tasks.filter import agent_rows
 from tasks.params import Demonstrate, Params
 from tasks.progress import Progress, log
@@ -52,7 +52,7 @@ def run(params: Params) -> None:
         if aside:
             _store(folder / CALIBRATION, aside, params)
 
-    write_whole(SEED / "demonstrations", store)
+    write_whole(DEMONSTRATIONS, store)
 
 
 def _of_goal(world: World, goal: Goal, settings: Demonstrate) -> list[list[Trajectory]]:

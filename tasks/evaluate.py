@@ -2,7 +2,7 @@
 
 The reward models judge labelled actions: held-out pairs made from oracle episodes by the same rules as training
 rows, live steps and outcomes of the challenger agent, attacks and canaries. Here alone is the world's verdict read:
-that on explored paths too (:mod:`tasks.search.replay`), which is watched and never learnt from.
+that on explored paths too (:mod:`tasks.evidence.explored`), which is watched and never learnt from.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from tasks.curriculum import Curriculum
 from tasks.demonstrate import demonstrate
 from tasks.evidence.canaries import canaries
 from tasks.evidence.drift import divergence
+from tasks.evidence.explored import judge_explored
 from tasks.evidence.ground import Ground
 from tasks.evidence.looks import HELD_OUT, Verdict, alike, until_settled
 from tasks.evidence.metrics import Judgement, summarise, write_plots
@@ -36,7 +37,6 @@ from tasks.progress import log
 from tasks.records import Origin, Trajectory, write_trajectories
 from tasks.reward_data import reward_rows
 from tasks.reward_data.rule import agrees
-from tasks.search.replay import judge_explored
 from tasks.search.rollout import greedy
 from tasks.stages import scratch
 from tasks.variations import variations

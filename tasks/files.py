@@ -14,8 +14,15 @@ SEED = Path("data/seed")
 STATE = Path("data/state")
 ROUND = Path("data/round")
 WORK = Path(".ratchet")
+DEMONSTRATIONS = SEED / "demonstrations"
 REHEARSAL = SEED / "rehearsal"
+KNOWN = STATE / "corpus" / "seed"  # the demonstrations, as rounds have them
 CALIBRATION = "calibration"  # in the demonstrations: what nothing is trained on
+
+
+def log_of(name: str) -> Path:
+    """Where a stage, or a server that was started for one or for a person, writes its log."""
+    return WORK / "logs" / f"{name}.log"
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:

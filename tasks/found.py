@@ -6,7 +6,7 @@ from pathlib import Path
 
 from environments.registry import load_goals
 from tasks.curriculum import Curriculum
-from tasks.files import SEED, copy, write_whole
+from tasks.files import DEMONSTRATIONS, SEED, copy, write_whole
 from tasks.params import Params
 
 
@@ -19,5 +19,5 @@ def _assemble(folder: Path, params: Params) -> None:
     folder.mkdir()
     for name in ("agent", "reward"):
         copy(SEED / name, folder / name)
-    copy(SEED / "demonstrations", folder / "corpus" / "seed")
+    copy(DEMONSTRATIONS, folder / "corpus" / "seed")
     Curriculum.first(list(load_goals(Path(params.goals)))).write(folder / "curriculum.json")

@@ -21,7 +21,7 @@ from environments.types import GoalError
 from models.engine import EngineError
 from models.weights import WeightsError
 from tasks.errors import Edited, ParamsError, StageError
-from tasks.files import ROUND, SEED, STATE, WORK, digest, remove
+from tasks.files import ROUND, SEED, STATE, WORK, digest, log_of, remove
 from tasks.params import Numerics, Params, load_params
 
 STAGES = {
@@ -76,7 +76,7 @@ def run(name: str) -> None:
 
 def prepare(name: str, numerics: Numerics) -> None:
     """Make this process fit to compute, its log going to ``.ratchet/logs``. Must come before torch is imported."""
-    _log_to(WORK / "logs" / f"{name}.log")
+    _log_to(log_of(name))
     warnings.filterwarnings("ignore", category=FutureWarning)  # libraries talking to each other
     os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning"  # in worker processes too
     pin(numerics)

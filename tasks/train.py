@@ -21,10 +21,9 @@ from models.prompts import Context, context_of
 from models.roles import ENSEMBLE
 from models.training import Schedule, multiplies_bfloat16, train
 from models.tuning import Tuning, save_tuned, tunable, tuned_as, with_tuned
-from tasks.attack import KNOWN
 from tasks.base import location
 from tasks.errors import ParamsError, StageError
-from tasks.files import CALIBRATION, REHEARSAL, ROUND, SEED, STATE, copy, write_json, write_whole
+from tasks.files import CALIBRATION, DEMONSTRATIONS, KNOWN, REHEARSAL, ROUND, SEED, STATE, copy, write_json, write_whole
 from tasks.params import Params, Retrain, RetrainAgent, Train
 from tasks.progress import Progress, log
 from tasks.records import AgentRow, RewardRow, read_rows, read_trajectories
@@ -54,14 +53,14 @@ def warm_agent(params: Params) -> None:
     """A first agent from the demonstrations and the exercises. Writes ``data/seed/agent``."""
 
     def samples(network: Network) -> list[Sample]:
-        return [*agent_samples(SEED / "demonstrations", network), *agent_samples(REHEARSAL, network)]
+        return [*agent_samples(DEMONSTRATIONS, network), *agent_samples(REHEARSAL, network)]
 
     _run(_Job("warm_agent", params.warm_agent, None, samples, SEED / "agent"), params)
 
 
 def warm_reward(params: Params) -> None:
     """A first reward model from the demonstrations. Writes ``data/seed/reward``."""
-    samples = partial(reward_samples, SEED / "demonstrations", ranking=params.reward.ranking)
+    samples = partial(reward_samples, DEMONSTRATIONS, ranking=params.reward.ranking)
     _run(_Job("warm_reward", params.warm_reward, None, samples, SEED / "reward"), params)
 
 
@@ -268,7 +267,7 @@ def _train(job: _Job, params: Params, start: Path | None, seed: int, kept: Path,
         raise StageError(f"{job.stage}: {error} in params.yaml") from error
     save_tuned(network, folder)
     if job.out.name == "reward":
-        calibrated(network, (KNOWN if start else SEED / "demonstrations") / CALIBRATION).write(folder)
+        calibrated(network, (KNOWN if start else DEMONSTRATIONS) / CALIBRATION).write(folder)
     write_json(folder / "history.json", {"loss": losses, "samples": len(samples)})
 
 

@@ -36,7 +36,7 @@ from mlflow.utils.validation import MAX_METRICS_PER_BATCH, MAX_PARAMS_TAGS_PER_B
 
 from tasks import ancestry
 from tasks.errors import without_password
-from tasks.files import WORK, read_json
+from tasks.files import WORK, log_of, read_json
 from tasks.lineage import models
 from tasks.lineage.source import DvcSource
 from tasks.lineage.store import (
@@ -52,7 +52,7 @@ from tasks.lineage.store import (
     runs,
     say,
 )
-from tasks.versions import Artifact, StageRecord, commit_of, log_of, show, tag_of
+from tasks.versions import Artifact, StageRecord, commit_of, show, tag_of
 
 _STAGE, _RECORD = "ratchet.stage", "ratchet.record"
 _SECONDS = "stage_seconds"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import Edited, Interruption, StageError, WorkspaceError
-from tasks.files import SEED, STATE, WORK, copy, write_whole
+from tasks.files import SEED, STATE, WORK, copy, log_of, write_whole
 
 FILE, LOCK = Path("dvc.yaml"), Path("dvc.lock")
 LOCK_COPY = WORK / "dvc.lock"  # as it was before the stage now running
@@ -155,11 +155,6 @@ def stage_record(name: str) -> StageRecord:
     if not all(artifact.md5 for artifact in deps + outs):
         raise WorkspaceError(f"{LOCK}: stage {name} is not in it, so it has not run; run `dvc repro -s {name}`")
     return StageRecord(name, deps, outs, values)
-
-
-def log_of(name: str) -> Path:
-    """Where a stage writes its log."""
-    return WORK / "logs" / f"{name}.log"
 
 
 def promote(source: Path) -> None:

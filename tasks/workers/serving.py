@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from environments import keeper
 from models.engine import EngineError, Served, Source, members, role_of
 from tasks.base import location
-from tasks.files import WORK, digest, write_whole
+from tasks.files import WORK, digest, log_of, write_whole
 from tasks.params import Params
 from tasks.progress import log
 
@@ -54,16 +54,12 @@ def engines(stage: str, params: Params, checkpoints: Sequence[Path]) -> Iterator
     with ExitStack() as stack:
         served: dict[str, Served] = {}
         for adapters in groups:
-            log_file = log_of(stage, role_of(adapters[0]) if len(groups) > 1 else "")
+            role = role_of(adapters[0]) if len(groups) > 1 else ""  # where each has a server
+            log_file = log_of("-".join(filter(None, ("vllm", stage, role))))
             command = partial(command_of, source, adapters, 1 / len(groups))
             url = stack.enter_context(_server(params.engine.url, command, log_file))
             served |= stack.enter_context(_named(Server(url), adapters))
         yield replace(source, served=served)
-
-
-def log_of(stage: str, role: str = "") -> Path:
-    """Where the server of a stage writes its log; named by a ``role``, where each has a server."""
-    return WORK / "logs" / f"{'-'.join(filter(None, ('vllm', stage, role)))}.log"
 
 
 def alike(source: Source, checkpoints: Sequence[Path]) -> list[list[Path]]:

@@ -17,7 +17,7 @@ from environments.types import Action, Goal, Instance, Kind, Start, World
 from tasks.acceptance import Bar, Rejection, rejection
 from tasks.demonstrate import _of_goal, demonstrate, run
 from tasks.errors import ParamsError
-from tasks.files import CALIBRATION, SEED
+from tasks.files import CALIBRATION, DEMONSTRATIONS
 from tasks.params import load_params
 from tasks.progress import log
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, read_rows, read_trajectories
@@ -87,7 +87,7 @@ def test_scores_are_set_right_on_instances_that_nothing_is_trained_on(
     one_each = loaded.demonstrate.model_copy(update={"per_goal": 1, "calibration": 1})
     run(loaded.model_copy(update={"goals": "goals.yaml", "demonstrate": one_each}))
     seeds = []
-    for folder in (SEED / "demonstrations", SEED / "demonstrations" / CALIBRATION):
+    for folder in (DEMONSTRATIONS, DEMONSTRATIONS / CALIBRATION):
         shown = {one.episode.instance.seed for one in read_trajectories(folder)}
         for_agent = read_rows(folder / "agent_rows.parquet", AgentRow)
         for_reward = read_rows(folder / "reward_rows.parquet", RewardRow)

@@ -17,13 +17,13 @@ from models.network import Network, load_base
 from models.packing import Sample, imitation
 from models.training import Report, Schedule
 from models.tuning import Tuning, save_tuned, tunable
-from tasks.files import CALIBRATION, REHEARSAL, ROUND, SEED, STATE, copy, write_json
+from tasks.files import CALIBRATION, DEMONSTRATIONS, REHEARSAL, ROUND, SEED, STATE, copy, write_json
 from tasks.params import Params, load_params
 from tasks.records import AgentRow, Origin, RewardRow, Trajectory, write_rows, write_trajectories
 from tasks.train import calibrated, replayed, train_agent, train_reward, warm_agent, warm_reward
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
-DEMONSTRATIONS, CORPUS, ROWS = SEED / "demonstrations", STATE / "corpus", ROUND / "rows"
+CORPUS, ROWS = STATE / "corpus", ROUND / "rows"
 ATTACKS = ROUND / "attacks" / "reward_rows.parquet"
 
 

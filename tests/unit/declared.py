@@ -22,8 +22,8 @@ def only_declared_params(stage: str) -> Iterator[None]:
 
     def get(section: Section, name: str) -> object:
         value = object.__getattribute__(section, name)
-        if name in type(section).model_fields and not isinstance(value, Section):
-            read.add(paths[type(section), name])
+        if not isinstance(value, Section) and (path := paths.get((type(section), name))):
+            read.add(path)
         return value
 
     with pytest.MonkeyPatch.context() as patch:

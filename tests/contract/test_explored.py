@@ -11,9 +11,9 @@ import pytest
 from environments.registry import load_goals, open_world
 from environments.types import Action, Element, End, Episode, Instance, Step
 from tasks.demonstrate import demonstrate
+from tasks.evidence.explored import judge_explored, make_replayer
 from tasks.files import ROUND
 from tasks.records import Origin, Trajectory, write_trajectories
-from tasks.search.replay import judge_explored, make_replayer
 from tasks.search.walker import Walker
 
 GOALS = load_goals(Path(__file__).parents[2] / "data/goals")
