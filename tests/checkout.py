@@ -89,8 +89,8 @@ def small_clone(root: Path, changes: Mapping[str, Mapping[str, Any]], goals: Seq
 
 def _bring_along(root: Path) -> None:
     """What is changed and new here goes into a clone: its rounds are to run the code that is being tested."""
-    changed = _git("-c", "diff.noprefix=false", "diff", "HEAD", "--binary", "--no-ext-diff", "--no-color")
-    subprocess.run(["git", "apply", "--allow-empty"], cwd=root, input=changed, check=True)
+    if changed := _git("-c", "diff.noprefix=false", "diff", "HEAD", "--binary", "--no-ext-diff", "--no-color"):
+        subprocess.run(["git", "apply"], cwd=root, input=changed, check=True)
     for name in _git("ls-files", "--others", "--exclude-standard", "-z").decode().split("\0")[:-1]:
         if not name.endswith("/"):  # a repository of its own
             (root / name).parent.mkdir(parents=True, exist_ok=True)
