@@ -58,7 +58,7 @@ def sureness(episode: Episode) -> float:
     """How likely the agent alone takes a step of a path: the geometric mean of the shares its steps had of the samples.
 
     The product, how likely it takes the whole path, would put short paths before right ones, and call an agent that
-    masters thirty steps unsure (docs/decisions/0064-paths-of-any-length.md).
+    masters thirty steps unsure (docs/decisions/0064-long-paths-and-small-losses.md).
     """
     shares = [step.share(step.action) for step in episode.steps]
     return math.prod(shares) ** (1 / len(shares)) if shares else 0.0

@@ -99,7 +99,7 @@ def agent_samples(dataset: Path, network: Network) -> list[Sample]:
 
 
 def news(network: Network, samples: Sequence[Sample], settings: RetrainAgent) -> list[Sample]:
-    """The samples to learn from: preferences, and the actions that are less likely to the network than it is to know.
+    """The samples to learn from: preferences, and the actions less likely to it than ``settings.known``.
 
     Most of what an agent's own search finds, the agent does anyway, and most of a training would read that
     (docs/decisions/0058-what-is-news.md). Where there are so few that the training would read each more than

@@ -26,7 +26,7 @@ def judge_explored(processes: int, kept: Path) -> dict[str, bool]:
     """
     paths = [one for one in read_trajectories(ROUND / "scored") if one.episode.end not in _NOT_ENDED]
     groups = groupby(paths, key=lambda trajectory: trajectory.episode.instance.name)
-    units = [(f"replayed-{name.replace('/', '-')}.json", list(group)) for name, group in groups]
+    units = [(f"replayed-{name}.json", list(group)) for name, group in groups]
     with crew(make_replayer, (), processes) as workers:
         return dict(spread("replay", workers, units, kept, JSON))
 
