@@ -78,6 +78,6 @@ def test_what_explores_and_what_learns_reads_no_verdict() -> None:
     assert {file.name for file in reading if not set(file.parts) & set(ASK)} == {
         *("demonstrate.py", "variations.py", "evaluate.py", "decide.py", "records.py")
     }
-    assert {file.name for file in reading if "search" in file.parts} == {"walker.py", "replay.py", "rollout.py"}
-    asked_by = re.compile(r"walker\.verdict|search\.(replay|rollout) import")
-    assert {file.name for file, source in sources.items() if asked_by.search(source)} == {"evaluate.py", "replay.py"}
+    assert {file.name for file in reading if "search" in file.parts} == {"walker.py", "rollout.py"}
+    asked_by = re.compile(r"walker\.verdict|search\.rollout import")
+    assert {file.name for file, source in sources.items() if asked_by.search(source)} == {"evaluate.py", "explored.py"}
