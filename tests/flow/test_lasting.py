@@ -49,7 +49,7 @@ def test_a_served_deployment_makes_a_round(workspace: Workspace, tmp_path: Path)
     assert workspace.git("status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("end", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_both_user_interfaces_answer_and_end_with_the_command(used: Workspace, end: signal.Signals) -> None:
     own = Workspace(used.root, {key: value for key, value in used.env.items() if key != "PREFECT_API_URL"})
     with _lasting(own, "ui", end) as showing:

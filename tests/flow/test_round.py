@@ -114,6 +114,7 @@ def test_a_round_without_a_prefect_server(used: Workspace) -> None:
     assert (used.root / ".ratchet/prefect/prefect.db").exists()
 
 
+@pytest.mark.slow
 def test_what_the_first_models_are_made_from_may_be_changed_later(used: Workspace) -> None:
     """They were made once: a round says that they are not what they would be now, and goes on."""
     used.write("bases/small/weights", "small")
@@ -150,6 +151,7 @@ def test_a_refusing_stage_stops_the_round_until_it_is_mended(used: Workspace) ->
     assert done.stdout.splitlines()[-1].startswith("round-0003: agent success 0.500; ")
 
 
+@pytest.mark.slow
 def test_what_is_edited_each_time_a_stage_runs_ends_the_round(used: Workspace) -> None:
     """As by an application that writes into the folder of its goals: the stage would be made again without end."""
     edit = json.dumps({"explore": ["data/goals/click.txt", "click", "click click"]})
@@ -163,6 +165,7 @@ def test_what_is_edited_each_time_a_stage_runs_ends_the_round(used: Workspace) -
     assert used.ratchet("round").returncode == 0
 
 
+@pytest.mark.slow
 def test_what_is_edited_each_time_others_are_made_again_ends_the_round(used: Workspace) -> None:
     refused = used.ratchet("round", TOY_EDIT=json.dumps({"train": ["params.yaml", "seed: ", "seed: 1"]}))
     assert refused.returncode == 2
@@ -187,6 +190,7 @@ def test_why_a_stage_failed_is_said_though_mlflow_broke_meanwhile(used: Workspac
     assert said.startswith("ratchet: stage train ended with exit status 2")
 
 
+@pytest.mark.slow
 def test_a_round_that_is_undone_is_made_by_the_code_of_today(used: Workspace) -> None:
     """Its state, params and goals are the old ones, and what the old code made of them is in DVC's cache."""
     used.git("config", "user.name", "A")
@@ -203,6 +207,7 @@ def test_a_round_that_is_undone_is_made_by_the_code_of_today(used: Workspace) ->
     assert used.text("data/round/explored/shard").endswith("anew")
 
 
+@pytest.mark.slow
 def test_a_round_is_made_again_though_its_seed_would_be_another_today(workspace: Workspace) -> None:
     """A param that both read was edited between the two: the tag has the seed as it was made."""
     workspace.write(

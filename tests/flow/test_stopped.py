@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+import pytest
 from workspace import Workspace
+
+pytestmark = pytest.mark.slow
 
 # Once for each commit it is about: kill -9 of the whole round, in the middle of git.
 HOOK = """#!/bin/sh

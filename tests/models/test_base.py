@@ -51,6 +51,7 @@ def test_the_card_has_the_hashes_of_what_is_shipped() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_alignment_is_merged_into_the_text_weights(network: Network) -> None:
     gguf = fetch_text_weights()
     text = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
@@ -63,6 +64,7 @@ def test_the_alignment_is_merged_into_the_text_weights(network: Network) -> None
     assert (scale * b @ a).abs().max() > 1e-3
 
 
+@pytest.mark.slow
 def test_a_screenshot_is_twenty_five_tokens(network: Network) -> None:
     with closing(Studio()) as studio:
         picture = network.picture(studio.show(random_page(HELD_SEED, ("river",))).observation.screenshot)

@@ -6,6 +6,8 @@ import random
 import re
 from contextlib import closing
 
+import pytest
+
 from environments.pages.exercise import Exercise, act_out, left_undone, random_exercise, spoiled, taken_back
 from environments.pages.job import Move
 from environments.pages.page import Page
@@ -16,6 +18,7 @@ from models.eyes.trials import _wrong, trials_of
 LEXICON = ("river", "stone", "candle", "window", "garden", "silver", "market", "thunder", "pencil", "basket", "mirror")
 
 
+@pytest.mark.slow
 def test_right_is_what_the_exercise_does_and_the_rest_is_wrong() -> None:
     weights = {True: 0.0, False: 0.0}
     endings = {True: 0, False: 0}
@@ -88,6 +91,7 @@ def test_forms_have_something_to_leave_undone() -> None:
     assert sum(len([move for move in form.moves if move.text]) > 1 for form in forms) > 15
 
 
+@pytest.mark.slow
 def test_ends_come_in_contrast() -> None:
     """One instruction, asked about at its end: right where all of its moves were made, else wrong."""
     contrasts, made_up = 0, 0
