@@ -30,7 +30,7 @@ SMALL = {
     "attack": {"steps": 4},
     "train_reward": {"updates": 2},
     "train_agent": {"updates": 2},
-    "evaluate": {"per_goal": 1},
+    "evaluate": {"per_goal": 8, "looks": 1},
     "validate": {"min_positive": 0.0, "max_positive": 1.0},
 }
 GOAL = {
