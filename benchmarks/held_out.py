@@ -23,7 +23,7 @@ from tasks.params import load_params
 from tasks.search import Proposer
 from tasks.search.rollout import greedy
 from tasks.stages import pin
-from tasks.workers import JSON, crew, spread
+from tasks.workers import JSON, crew, hands, spread
 from tasks.workers.serving import engines
 
 FIRST_SEED = 1_800_000_000  # of no round, no demonstration, no evaluation
@@ -69,7 +69,7 @@ def measure(
     ]
     with (
         engines("held_out", params, [checkpoint]) as source,
-        crew(make_player, (agent, source, checkpoint), params.numerics.threads) as workers,
+        crew(make_player, (agent, source, checkpoint), hands(params)) as workers,
     ):
         lines = list(spread("held out", workers, units, kept, JSON, lambda unit: unit[0].goal.max_steps))
     found: dict[str, dict[str, int]] = {}

@@ -31,7 +31,7 @@ from tasks.records import read_trajectories
 from tasks.search import Proposer, Scorer, Search, find
 from tasks.search.walker import Walker
 from tasks.stages import pin
-from tasks.workers import JSON, crew, spread
+from tasks.workers import JSON, crew, hands, spread
 from tasks.workers.serving import engines
 
 FIRST_SEED = 1_900_000_000  # held out, and of no round
@@ -212,7 +212,7 @@ def searches(params: Params, source: Source, per_goal: int, scratch: Path) -> li
         for goal in goals
         for n in range(per_goal)
     ]
-    with crew(make_player, (params, source), params.numerics.threads) as workers:
+    with crew(make_player, (params, source), hands(params)) as workers:
         return list(spread("search", workers, units, scratch, JSON, lambda unit: unit[1].goal.max_steps))
 
 

@@ -195,8 +195,10 @@ class Forest:
 
     def hidden(self, places: Sequence[tuple[int, int]]) -> Tensor:
         """Hidden states (places, width) of (row, place) among those computed last."""
-        columns = [place - self._first[row] for row, place in places]
-        return self._hidden[[row for row, _ in places], columns]
+        width = self._hidden.shape[1]
+        flat = torch.tensor([row * width + place - self._first[row] for row, place in places], dtype=torch.long)
+        # Not by indexing: of a place that is asked for twice, threads would add up the gradients in any order.
+        return self._hidden.flatten(0, 1).index_select(0, flat.to(self._hidden.device))
 
     def states(self, row: int, places: np.ndarray) -> Tensor:
         """Keys and values (layers, 2, heads, places, width) of some places of a row."""

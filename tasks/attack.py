@@ -24,7 +24,7 @@ from tasks.records import Origin, RewardRow, Trajectory, read_trajectories, writ
 from tasks.reward_data.draft import Draft
 from tasks.reward_data.rule import siblings, wrong_actions
 from tasks.stages import scratch
-from tasks.workers import JSON, crew, spread
+from tasks.workers import JSON, crew, hands, spread
 from tasks.workers.serving import engines
 
 MOST = 12  # wrong actions tried on a step
@@ -68,7 +68,7 @@ def _tried(params: Params, drawn: Sequence[tuple[Trajectory, list[int]]]) -> lis
     units = [(one.id, (one, steps)) for one, steps in drawn]
     with (
         engines("attack", params, [STATE / "reward"]) as source,
-        crew(make_worker, (source,), params.numerics.threads) as workers,
+        crew(make_worker, (source,), hands(params)) as workers,
     ):
         lines = list(spread("attack", workers, units, scratch("attack"), JSON))
     return [Assault(one["trajectory"], one["step"], *map(tuple, (one["actions"], one["scores"]))) for one in lines]

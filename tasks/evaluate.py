@@ -40,7 +40,7 @@ from tasks.reward_data.rule import agrees
 from tasks.search.rollout import greedy
 from tasks.stages import scratch
 from tasks.variations import variations
-from tasks.workers import JSON, TRAJECTORIES, crew, spread
+from tasks.workers import JSON, TRAJECTORIES, crew, hands, spread
 from tasks.workers.serving import engines
 
 TOGETHER = 12  # episodes that a worker plays at a time
@@ -65,7 +65,7 @@ def run(params: Params) -> None:
     kept = scratch("evaluate")
     adapters = [folder / role for folder in MODELS.values() for role in ("agent", "reward")]
     with engines("evaluate", params, adapters) as source:
-        with crew(make_player, (number, source), params.numerics.threads) as players:
+        with crew(make_player, (number, source), hands(params)) as players:
             episodes, verdicts = play(players, list(goals.values()), first, params, kept)
         demonstrations, farming = held_out(list(goals.values()), first, params, kept)
         questions = [
@@ -74,10 +74,10 @@ def run(params: Params) -> None:
             *map(canary, farming),
         ]
         units = [(f"judged-{place}.json", chunk) for place, chunk in enumerate(chunks(questions))]
-        with crew(make_judge, (source,), params.numerics.threads) as judges:
+        with crew(make_judge, (source,), hands(params)) as judges:
             judged = list(spread("evaluate reward models", judges, units, kept, JSON, len))
-        drift = divergence(source, params.seed, params.numerics.threads, kept)
-    explored = {"verdicts": judge_explored(params.numerics.threads, kept), "kl": drift}
+        drift = divergence(source, params.seed, hands(params), kept)
+    explored = {"verdicts": judge_explored(hands(params), kept), "kl": drift}
     _write(episodes, verdicts, judged, explored)
 
 
@@ -192,7 +192,7 @@ def held_out(
         for place, goal in enumerate(goals)
         if goal.page in pages()
     ]
-    with crew(make_examples, (), params.numerics.threads) as workers:
+    with crew(make_examples, (), hands(params)) as workers:
         examples = list(spread("demonstrate held out", workers, units, kept, TRAJECTORIES, _steps_of))
     farming = [one for one in examples if one.origin is Origin.EVALUATION]
     return [one for one in examples if one.origin is not Origin.EVALUATION], farming

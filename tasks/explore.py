@@ -21,7 +21,7 @@ from tasks.records import Origin, Trajectory
 from tasks.score import score_episode
 from tasks.search import Proposer, Scorer, Search, find, roll_on
 from tasks.stages import scratch
-from tasks.workers import TRAJECTORIES, crew, spread
+from tasks.workers import TRAJECTORIES, crew, hands, spread
 from tasks.workers.serving import engines
 
 
@@ -37,7 +37,7 @@ def run(params: Params) -> None:
     units = [(unit[0].name, unit) for unit in instances]
     with (
         engines("explore", params, [STATE / "agent", STATE / "reward"]) as source,
-        crew(make_worker, (plan.applied(params), plan.round, source), params.numerics.threads) as workers,
+        crew(make_worker, (plan.applied(params), plan.round, source), hands(params)) as workers,
     ):
         found = spread("explore", workers, units, scratch("explore"), TRAJECTORIES, lambda unit: unit[0].goal.max_steps)
 

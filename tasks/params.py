@@ -29,10 +29,13 @@ class Numerics(Section):
 class Engine(Section):
     """What runs the models in explore, score, attack and evaluate: ``torch`` in the workers, or a ``vllm`` server.
 
-    ``url`` is the address of a vLLM server that runs already; without one a stage starts its own (`make vllm`).
+    ``workers`` is how many processes play and judge, None for as many as the machine has room for
+    (:func:`tasks.workers.hands`); ``url`` is the address of a vLLM server that runs already, and without one a stage
+    starts its own (`make vllm`).
     """
 
     kind: Literal["torch", "vllm"]
+    workers: int | None = Field(default=None, ge=1, le=256)
     url: str = Field(pattern=r"^(https?://[^/]+/?)?$")
 
     @model_validator(mode="after")
@@ -47,6 +50,11 @@ class Base(Section):
 
     agent: str = Field(min_length=1)
     reward: str = Field(min_length=1)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether both are."""
+        return self.agent == self.reward == "embedded"
 
 
 class Prompt(Section):

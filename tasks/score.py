@@ -15,7 +15,7 @@ from tasks.params import Params
 from tasks.records import Trajectory, read_trajectories
 from tasks.search import Scorer, outcome_context
 from tasks.stages import scratch
-from tasks.workers import TRAJECTORIES, crew, spread
+from tasks.workers import TRAJECTORIES, crew, hands, spread
 from tasks.workers.serving import engines
 
 
@@ -30,7 +30,7 @@ def _scored(params: Params, lacking: Collection[str]) -> Iterator[Trajectory]:
     units = [(name, list(group)) for name, group in _by_instance() if name in lacking]
     with (
         engines("score", params, [STATE / "reward"]) as source,
-        crew(make_worker, (source,), params.numerics.threads) as workers,
+        crew(make_worker, (source,), hands(params)) as workers,
     ):
         made = spread("score", workers, units, scratch("score"), TRAJECTORIES)
     for name, group in _by_instance():

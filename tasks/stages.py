@@ -85,6 +85,7 @@ def prepare(name: str, numerics: Numerics) -> None:
 def pin(numerics: Numerics) -> None:
     """Fix what changes the bytes of a computation. Must come before torch is imported."""
     os.environ["OMP_NUM_THREADS"] = str(numerics.threads)
+    os.environ["MKL_DYNAMIC"] = "FALSE"  # so many where there are fewer cores too
     # Threads that spin for long stand still where cores are shared; those that sleep at once take as long as one alone.
     os.environ["GOMP_SPINCOUNT"] = "2000"
     os.environ["TOKENIZERS_PARALLELISM"] = "false"

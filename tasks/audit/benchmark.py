@@ -33,7 +33,7 @@ from tasks.files import ROUND, SEED, STATE, WORK, digest, remove, write_json, wr
 from tasks.params import Params, load_params
 from tasks.search import Scorer
 from tasks.stages import prepare
-from tasks.workers import JSON, crew, spread
+from tasks.workers import JSON, crew, hands, spread
 
 if TYPE_CHECKING:
     from models.inference import TorchEngine
@@ -149,7 +149,7 @@ def _ask(judge: Scorer, item: Labelled, whole_path: bool) -> dict[str, Any]:
 
 def _gather(params: Params, instances: Sequence[tuple[Part, Instance]], scratch: Path) -> list[Labelled]:
     units = [(instance.name, (part, instance)) for part, instance in instances]
-    with crew(make_gatherer, (params, _source(params)), params.numerics.threads) as workers:
+    with crew(make_gatherer, (params, _source(params)), hands(params)) as workers:
         found = list(
             spread("audit: cases", workers, units, scratch / "material", LABELLED, lambda unit: unit[1].goal.max_steps)
         )
@@ -167,7 +167,7 @@ def _score(
     grouped = groupby(found, key=lambda item: item.trajectory.episode.instance.name)
     groups = [list(group) for _, group in grouped]
     units = [(f"{name}-{place}.json", (name, group)) for name in names for place, group in enumerate(groups)]
-    with crew(make_scorer, (_source(params), adapters, vision), params.numerics.threads) as workers:
+    with crew(make_scorer, (_source(params), adapters, vision), hands(params)) as workers:
         rows = iter(list(spread("audit: scores", workers, units, scratch / "scores", JSON)))
     return {name: [Scores(**next(rows)) for _ in found] for name in names}
 

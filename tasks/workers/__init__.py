@@ -19,10 +19,16 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
+import psutil
+from joblib import cpu_count
+
 from tasks.errors import RecordError
 from tasks.files import read_json, remove, write_json, write_whole
+from tasks.params import Params
 from tasks.progress import Progress, log
 from tasks.records import Trajectory, read_trajectories, write_trajectories
+
+NEEDS = 3 * 2**30  # bytes that a worker may take: both embedded models, and the browsers of the episodes that it plays
 
 Result = TypeVar("Result")
 Unit = Any
@@ -58,6 +64,25 @@ def _read_list(path: Path) -> list[Any]:
 
 TRAJECTORIES: Keep[Trajectory] = Keep(_write_trajectories, read_trajectories)
 JSON: Keep[Any] = Keep(_write_list, _read_list)
+
+
+def hands(params: Params) -> int:
+    """How many processes a crew has: ``engine.workers``; without it as many as there are cores and free memory for.
+
+    Two where the workers hold models that may be large, or have them on a GPU.
+    """
+    if params.engine.workers is not None:
+        return params.engine.workers
+    room: int = max(1, min(cpu_count(), psutil.virtual_memory().available // NEEDS))
+    if room <= 2 or params.engine.kind == "vllm":
+        return room
+    return room if params.base.embedded and not _has_gpu() else 2
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def crew(make: Make, arguments: tuple[Any, ...], processes: int) -> ProcessPoolExecutor:

@@ -11,6 +11,7 @@ from checkout import CHECKOUT, Checkout, goal_rows, small_clone
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 SMALL = {
+    "engine": {"workers": 2},
     "demonstrate": {"per_goal": 2, "calibration": 1},
     "rehearse": {"exercises": 2},
     "warm_agent": {"updates": 4},
@@ -81,7 +82,11 @@ def test_on_a_fresh_clone_it_is_up_to_date(clone: Checkout) -> None:
     assert "up to date" in clone.run("dvc", "repro")
 
 
-def test_on_a_fresh_clone_it_is_made_again_undisturbed_byte_for_byte(made: Checkout, clone: Checkout) -> None:
+def test_on_a_fresh_clone_three_workers_make_it_again_byte_for_byte(made: Checkout, clone: Checkout) -> None:
+    """Undisturbed, and with another number of them than made it."""
     shutil.copytree(made.root / ".ratchet/downloads", clone.root / ".ratchet/downloads")
+    params = clone.root / "params.yaml"
+    params.write_text(params.read_text().replace("workers: 2", "workers: 3"))
     clone.run("dvc", "repro", "-f")
+    assert clone.run("git", "diff", "--name-only").split() == ["params.yaml"]
     assert clone.run("git", "diff", "--", "dvc.lock") == ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -132,6 +132,25 @@ def test_a_gradient_of_parts_is_that_of_the_whole(tuned: Network) -> None:
     assert gradients.keys() == expected.keys()
     for name, gradient in gradients.items():
         torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
+
+
+@pytest.fixture
+def four_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_a_place_learnt_from_many_times_has_the_same_gradient_each_time(tuned: Network) -> None:
+    """Threads that share the work add up in an order that is theirs alone."""
+    tokens = tuned.answer_tokens("click b0")
+    branches = tuple(Branch((), ((-1, tokens[0]),), 1 / (1 + number)) for number in range(1500))
+    samples = [Sample(contexts()[0], branches)]
+    (first, *others) = (gradients_of(tuned, loss(tuned, samples)) for _ in range(5))
+    for gradients in others:
+        assert all(torch.equal(gradient, first[name]) for name, gradient in gradients.items())
 
 
 @pytest.mark.parametrize("kind", ["imitation", "judgement"])

@@ -18,9 +18,10 @@ from tasks.errors import Edited
 from tasks.files import WORK
 
 PINNED = """
+import sys
 from tasks.params import Numerics
 from tasks.stages import pin
-pin(Numerics(threads=1, isa="avx2", dtype="float32"))
+pin(Numerics(threads=int(sys.argv[1]), isa="avx2", dtype="float32"))
 import os
 import torch
 print(torch.get_num_threads(), torch.backends.cpu.get_cpu_capability())
@@ -90,14 +91,15 @@ def test_what_it_keeps_between_attempts_is_named_by_all_that_it_reads() -> None:
     assert stages.scratch("propose") == names[-1]
 
 
-def test_it_computes_with_the_threads_and_instructions_of_the_params() -> None:
+@pytest.mark.parametrize("threads", ["1", "64"])  # of a machine with fewer cores too
+def test_it_computes_with_the_threads_and_instructions_of_the_params(threads: str) -> None:
     """In a process of its own: torch asks for them when it is imported, and would take all that there are."""
-    pinning = ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA")
+    pinning = ("OMP_NUM_THREADS", "MKL_DYNAMIC", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA")
     env = {key: value for key, value in os.environ.items() if key not in pinning}
     done = subprocess.run(
-        [sys.executable, "-c", PINNED], cwd=CHECKOUT, env=env, capture_output=True, text=True, check=True
+        [sys.executable, "-c", PINNED, threads], cwd=CHECKOUT, env=env, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["1", "AVX2", "avx2", "AVX2"]
+    assert done.stdout.split() == [threads, "AVX2", "avx2", "AVX2"]
 
 
 @pytest.mark.parametrize("act", [Path.touch, Path.unlink])

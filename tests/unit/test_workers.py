@@ -7,16 +7,20 @@ import sys
 from collections.abc import Callable
 from itertools import count, islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
 import torch
+from checkout import CHECKOUT
 from hand_built import NAME, click, trajectory
 
 from tasks.errors import RecordError
 from tasks.files import remove
+from tasks.params import load_params
 from tasks.records import Trajectory, shards
-from tasks.workers import JSON, TRAJECTORIES, crew, spread
+from tasks.workers import JSON, TRAJECTORIES, crew, hands, spread
 
 UNITS = [(f"unit-{number}.json", number) for number in range(5)]
 
@@ -64,6 +68,43 @@ def test_one_crew_does_several_spreads(tmp_path: Path) -> None:
         first = list(spread("first", workers, [("a", 1), ("b", 2)], tmp_path, JSON))
         assert list(spread("then", workers, [("c", 3)], tmp_path, JSON)) == [3, first[1], 3]
     assert not Path(f"/proc/{first[1]}").exists()
+
+
+@pytest.mark.parametrize(
+    ("cores", "free_gib", "engine", "base", "processes"),
+    [
+        (8, 64, {}, {}, 8),
+        (8, 16, {}, {}, 5),  # 3 GiB each
+        (8, 2, {}, {}, 1),
+        (8, 64, {"workers": 20}, {}, 20),
+        (8, 64, {}, {"agent": "some/model"}, 2),  # of whatever size
+        (1, 64, {}, {"agent": "some/model"}, 1),
+        (8, 64, {"kind": "vllm"}, {"agent": "some/model"}, 8),  # the server holds it
+    ],
+)
+def test_there_is_a_worker_for_each_core_that_has_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+    cores: int,
+    free_gib: int,
+    engine: dict[str, Any],
+    base: dict[str, str],
+    processes: int,
+) -> None:
+    monkeypatch.setattr("tasks.workers.cpu_count", lambda: cores)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=free_gib * 2**30))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    params = load_params(CHECKOUT / "params.yaml")
+    asked = {
+        "engine": params.engine.model_copy(update=engine),
+        "base": params.base.model_copy(update=base),
+    }
+    assert hands(params.model_copy(update=asked)) == processes
+
+
+def test_of_workers_on_a_gpu_there_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.workers.cpu_count", lambda: 8)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert hands(load_params(CHECKOUT / "params.yaml")) == 2
 
 
 def thread_counter() -> Callable[[int], list[int]]:
@@ -154,7 +195,7 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     )
     script = tmp_path / "script.py"
     script.write_text(program)
-    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2])])
+    path = os.pathsep.join(map(str, [Path(__file__).parent, *Path(__file__).parents[1:3]]))
     with subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": path}) as parent:
         while not diary.exists() or len(diary.read_text().split()) < 2:
             assert parent.poll() is None
