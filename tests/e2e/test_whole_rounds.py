@@ -22,7 +22,7 @@ SMALL = {
     "attack": {"steps": 4},
     "train_reward": {"updates": 3, "batch_rows": 2},
     "train_agent": {"updates": 10, "batch_rows": 2},
-    "evaluate": {"per_goal": 2, "pairs_per_goal": 1, "looks": 1},
+    "evaluate": {"per_goal": 1, "pairs_per_goal": 1, "looks": 1},
     "validate": {"min_positive": 0.05, "max_positive": 0.95},
 }
 GOALS = goal_rows("click-button", "click-option")
