@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 os.environ["GOMP_SPINCOUNT"] = "2000"  # as in tasks.stages.pin
@@ -9,3 +10,8 @@ os.environ["GOMP_SPINCOUNT"] = "2000"  # as in tasks.stages.pin
 # The same cases in every run, and no case fails for being slow.
 settings.register_profile("ratchet", deadline=None, derandomize=True)
 settings.load_profile("ratchet")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole rounds first: they take as long as all that another worker does meanwhile."""
+    items.sort(key=lambda item: item.path.parent.name != "e2e")
