@@ -88,5 +88,4 @@ def test_on_a_fresh_clone_three_workers_make_it_again_byte_for_byte(made: Checko
     params = clone.root / "params.yaml"
     params.write_text(params.read_text().replace("workers: 2", "workers: 3"))
     clone.run("dvc", "repro", "-f")
-    assert clone.run("git", "diff", "--name-only").split() == ["params.yaml"]
-    assert clone.run("git", "diff", "--", "dvc.lock") == ""
+    assert clone.run("git", "diff", "--name-only").split() == ["params.yaml"]  # so not dvc.lock

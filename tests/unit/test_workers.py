@@ -103,6 +103,7 @@ def test_there_is_a_worker_for_each_core_that_has_the_memory(
 
 def test_of_workers_on_a_gpu_there_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.workers.cpu_count", lambda: 8)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=64 * 2**30))
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert hands(load_params(CHECKOUT / "params.yaml")) == 2
 
